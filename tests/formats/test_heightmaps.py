@@ -189,7 +189,7 @@ def test_black_is_at_zero_the_brightest_on_top_and_the_first_row_at_the_largest_
     ("heightmap", "message"),
     [
         ("<size>1 1 1</size>", "names no file; it is ignored"),
-        ("<uri>gone.png</uri>", "names the file 'gone.png', which does not exist; it is ignored"),
+        ("<uri>gone.png</uri>", "names the file 'gone.png', which does not exist or cannot be read; it is ignored"),
         ("<uri>hill.jpg</uri>", r"'hill.jpg', which is not a PNG image; it is ignored \(a height map must be a PNG"),
         ("<uri>thin.png</uri>", "one row or column"),
     ],

@@ -271,7 +271,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "too many members": (packed({f"{k}.stl": b"" for k in range(limits.MAX_ZIP_FILES + 1)}), "the limit is 2000"),
     "a wrong count": (
         ONE[:-14] + b"\xff\xff\xff\xff" + ONE[-10:],
-        "the zip uses the ZIP64 format, for more than 4 GB or 65,535 files; pack only the robot",
+        "the zip uses the ZIP64 format, which is for more than 4 GB or 65,535 files; pack only the robot",
     ),
     "split into several files": (ONE[:-18] + b"\x01\x00" + ONE[-16:], "split into several files"),
     "nothing in it": (packed({}), "no URDF, MJCF, SDF or JSON"),

@@ -39,7 +39,7 @@ BAD = {
     "inverted range": (model(body("a", '<joint range="1 -1" limited="true"/>')), FormatError, "line 1: .*range"),
     "no mass": (model('<body name="a"><joint/></body>'), FormatError, "give that body a <geom>"),
     "an include that is not there": ('<mujoco><include file="no.xml"/></mujoco>', FormatError, "no.xml.*beside"),
-    "a part": ("<mujocoinclude/>", FormatError, "load the file that includes this one"),
+    "a part": ("<mujocoinclude/>", FormatError, "load the file that includes this file"),
     "a mesh of no known kind": (
         '<mujoco><asset><mesh file="a.xyz"/></asset></mujoco>',
         FormatError,

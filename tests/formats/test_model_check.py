@@ -66,8 +66,8 @@ def test_spherical_joints_and_floating_bases_need_no_limits():
 
 
 LIMITS = [
-    ((0.5, 1), "note", "zero-excluded", "cannot be 0, because its limits are 0.5 to 1"),
-    ((0.5, 0.5), "note", "locked", "cannot move: both limits are 0.5"),
+    ((0.5, 1), "note", "zero-excluded", "cannot be 0, because its limits are 0.5 to 1 rad"),
+    ((0.5, 0.5), "note", "locked", "cannot move: both limits are 0.5 rad"),
     ((-180, 180), "warning", "degrees", "has limits of -180 to 180 rad; they seem to be in degrees"),
 ]
 
@@ -85,7 +85,7 @@ def test_limits_too_large_for_degrees_count_as_no_limits():
 
 def test_findings_on_joints_with_several_dofs_name_the_dof():
     findings = check(with_joint(dof=["X", "EZ"], limits=([-1, 0.5], [1, 1])))
-    assert [finding.message for finding in findings] == ["EZ cannot be 0, because its limits are 0.5 to 1"]
+    assert [finding.message for finding in findings] == ["EZ cannot be 0, because its limits are 0.5 to 1 rad"]
 
 
 def test_mimic_joint_outside_its_limits_is_an_error():
@@ -93,7 +93,7 @@ def test_mimic_joint_outside_its_limits_is_an_error():
     builder.couple("elbow", "shoulder", 1.0, 5.0)
     (wrong, outside) = check(builder.build())
     assert (wrong.severity, wrong.code, wrong.where) == ("error", "coupling-limits", "joint 'elbow'")
-    assert "to be within -6 to -4, but the limits of 'shoulder' are -2 to 2" in wrong.message
+    assert "to be within -6 to -4 rad, but the limits of 'shoulder' are -2 to 2 rad" in wrong.message
     assert (outside.code, outside.severity) == ("value-outside", "warning")
 
 

@@ -55,7 +55,7 @@ BAD = {
     "inverted limits": (
         sdf(AB + joint("<axis><xyz>0 0 1</xyz><limit><lower>1</lower><upper>0</upper></limit></axis>")),
         FormatError,
-        "<limit> of joint 'j' has a lower limit of 1, above",
+        "<limit> of joint 'j' has a lower limit of 1 rad, above",
     ),
     "a pose of five": (
         sdf('<link name="a"><pose>0 0 0 0 0</pose></link>'),
@@ -97,7 +97,7 @@ BAD = {
     "two screws in a loop": (
         sdf(AB + joint("<axis/><thread_pitch>1</thread_pitch>", "screw") * 2).replace('"j"', '"k"', 1),
         FormatError,
-        "closes a loop and is a screw",
+        "closes a loop in which every joint is a screw",
     ),
     "a box without a size": (
         sdf('<link name="a"><visual name="v"><geometry><box/></geometry></visual></link>'),

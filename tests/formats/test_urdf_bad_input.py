@@ -136,11 +136,15 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
         FormatError,
         "must not be zero, nor longer than",
     ),
-    "a zero quaternion": (j('<origin quat_xyzw="0 0 0 0"/>'), FormatError, "the quaternion must have a length of 1"),
+    "a zero quaternion": (
+        j('<origin quat_xyzw="0 0 0 0"/>'),
+        FormatError,
+        "the norm of a quaternion must be 1e-9 to 1e9",
+    ),
     "limits upside down": (
         j('<axis xyz="0 0 1"/><limit lower="2" upper="1"/>'),
         FormatError,
-        "'elbow'.*lower limit of 2, above its upper limit of 1",
+        "'elbow'.*lower limit of 2 rad, above its upper limit of 1 rad",
     ),
     "limits beyond everything": (
         j('<axis xyz="0 0 1"/><limit lower="1e31" upper="1e32"/>'),
@@ -186,7 +190,7 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     "a negative radius": (shape('<sphere radius="-1"/>'), FormatError, "radius='-1'"),
     "a cylinder without a length": (shape('<cylinder radius="1"/>'), FormatError, "has no 'length'"),
     "a huge capsule": (shape('<capsule radius="1" length="1e300"/>'), FormatError, "length='1e300'"),
-    "a scale of one number": (shape('<mesh filename="a.stl" scale="0.001"/>'), FormatError, "1 numbers instead of 3"),
+    "a scale of one number": (shape('<mesh filename="a.stl" scale="0.001"/>'), FormatError, "1 number instead of 3"),
     "a flat scale": (shape('<mesh filename="a.stl" scale="1 0 1"/>'), FormatError, "makes it flat"),
     "a NaN scale": (shape('<mesh filename="a.stl" scale="1 nan 1"/>'), FormatError, "'nan' is not a finite"),
     "a colour of three numbers": (

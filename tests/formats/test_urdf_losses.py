@@ -34,7 +34,7 @@ def test_each_kind_of_loss_is_one_message() -> None:
         "a URDF cannot contain named configurations: home",
         "a URDF cannot contain joint targets: shoulder",
         "a URDF cannot contain rest poses: elbow",
-        "a URDF cannot contain turn counting of joints (track_turns): elbow",
+        "a URDF cannot contain revolution counting of joints (track_turns): elbow",
         "a URDF cannot contain extras: dynamics of wrist, dynamics of elbow, colour",
         "joints with several dofs become several joints: wrist (wrist.EX, wrist.EY, wrist.EZ)",
     ]

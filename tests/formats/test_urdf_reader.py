@@ -204,7 +204,10 @@ def test_mimic_joint_with_contradicting_limits_is_a_warning(ratio: str, warns: b
             joint("l", "revolute", "a", "b", Z, limit),
         )
     )
-    message = "joint 'r' mimics 'l' with ratio -1, and its limits contradict those of 'l'; its limits are ignored"
+    message = (
+        "joint 'r' mimics 'l' with ratio -1, and the limits of 'r' contradict those of 'l'; "
+        "the limits of 'r' are ignored"
+    )
     assert [message in warning for warning in mechanism.warnings] == [True] * warns
     assert mechanism.joint("l").effective_limits("EZ")[1] == 0.548
 

@@ -24,7 +24,7 @@ from mechanik.model.joint import Joint
 from mechanik.model.mechanism import Mechanism
 from mechanik.spatial import Pose, make_pose, rotation
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_point_or_pose
+from mechanik.validation import as_point_or_pose, format_count
 
 Convention = Literal["classic", "modified"]
 """The two DH conventions; the docstring of this module defines them."""
@@ -33,7 +33,7 @@ RowLimits = Sequence[Sequence[float] | None]
 
 COLUMNS = ("d", "a", "alpha", "theta")
 IS_REVOLUTE = {"R": True, "REVOLUTE": True, "P": False, "PRISMATIC": False}
-"""Whether a joint kind is revolute, by its name in capitals; the others are prismatic."""
+"""Whether a joint kind is revolute, by its name in capitals; if not, it is prismatic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class DhRow:
     is_revolute: bool
 
     @property
-    def along_x(self) -> Array:
+    def x_transform(self) -> Array:
         """The constant part Tx(a) Rx(alpha), (4, 4); the two factors commute."""
         return make_pose(rotation.about_x(self.alpha), (self.a, 0.0, 0.0))
 
     @property
-    def along_z(self) -> Array:
+    def z_transform(self) -> Array:
         """The part Rz(theta) Tz(d), (4, 4), to which the joint value is added; the two factors commute."""
         return make_pose(rotation.about_z(self.theta), (0.0, 0.0, self.d))
 
@@ -95,15 +95,15 @@ def from_dh(
             "offset": it is added to the joint value, so that the arm has the pose of the table at q = 0. "start": it is
             the initial joint value, so that q is the theta of the textbook.
         limits: (lower, upper) for each row, or None for a row without limits; angles as `degrees` says, lengths in m.
-        values: initial joint values, one for each row. By default zero, clamped to the limits; with theta="start" the
-            values of the table.
+        values: initial joint values, one for each row; angles as `degrees` says, lengths in m. By default zero, clamped
+            to the limits; with theta="start" the values of the table.
         base: fixed pose (4, 4) or point (3,) of the first frame in the world; m.
         tool: fixed pose (4, 4) or point (3,) of the tool in the last frame; m.
         joints: joint names, one for each row; joint1, joint2, ... by default.
         links: names of the base, of the link of each row and of the tool; link0, link1, ..., tool by default.
 
     Returns:
-        The arm, with a fixed link "tool" at its end.
+        The arm, with a fixed tool link at its end.
 
     Raises:
         FormatError: an argument is invalid; the message names the row and the column.
@@ -135,9 +135,9 @@ def from_dh(
         joint.add_child(link)
         constant_row = _with_zero_variable(row) if theta == "start" else row
         if convention == "classic":
-            joint.matrix, link.matrix = constant_row.along_z, constant_row.along_x
+            joint.matrix, link.matrix = constant_row.z_transform, constant_row.x_transform
         else:
-            joint.matrix = constant_row.along_x @ constant_row.along_z
+            joint.matrix = constant_row.x_transform @ constant_row.z_transform
         joint.set_limits(*bounds[i])
         joint.set_values(initial_values[i])
         last_link = link
@@ -166,7 +166,7 @@ def _read_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
             raise FormatError(f"columns={columns!r}: {name!r} is named {names.count(name)} times")
     if missing_columns := [name for name in COLUMNS if name not in names]:
         raise FormatError(
-            f"columns={columns!r}: {', '.join(missing_columns)} is missing; name all four in the order of the table"
+            f"columns={columns!r} has no {' and no '.join(missing_columns)}; name all four in the order of the table"
         )
     return names
 
@@ -184,7 +184,9 @@ def _read_table(
     table: list[DhRow] = []
     for i, row in enumerate(row_values):
         if len(row) != len(columns):
-            raise FormatError(f"row {i + 1} has {len(row)} numbers instead of {len(columns)} ({', '.join(columns)})")
+            raise FormatError(
+                f"row {i + 1} has {format_count(len(row), 'number')} instead of {len(columns)} ({', '.join(columns)})"
+            )
         cells = {name: _read_number(cell, f"row {i + 1}, {name}") for name, cell in zip(columns, row, strict=True)}
         radians_per_unit = math.pi / 180 if degrees else 1.0
         table.append(
@@ -208,7 +210,9 @@ def _read_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
                 f"row {i + 1}: {word!r} is not a kind of joint; use R (revolute) or P (prismatic) (kinds={kinds!r})"
             )
     if len(words) != count:
-        raise FormatError(f"kinds={kinds!r} names {len(words)} joints, but the table has {count} rows")
+        raise FormatError(
+            f"kinds={kinds!r} names {format_count(len(words), 'joint')}, but the table has {format_count(count, 'row')}"
+        )
     return [IS_REVOLUTE[str(word).upper()] for word in words]
 
 
@@ -252,8 +256,10 @@ def _read_values(
         return [min(max(0.0, lower), upper) for lower, upper in bounds]
     for i, (initial_value, (lower, upper)) in enumerate(zip(initial_values, bounds, strict=True)):
         if not lower <= initial_value <= upper:
+            unit = "rad" if table[i].is_revolute else "m"
             raise FormatError(
-                f"row {i + 1}: the initial value {initial_value:g} is outside the limits {lower:g} to {upper:g}"
+                f"row {i + 1}: the initial value {initial_value:g} {unit} is outside the limits "
+                f"{lower:g} to {upper:g} {unit}"
             )
     return initial_values
 
@@ -263,7 +269,7 @@ def _check_names(user_names: Sequence[str] | None, default_names: list[str], lab
         return default_names
     names = [user_names] if isinstance(user_names, str) else list(user_names)
     if len(names) != len(default_names):
-        raise FormatError(f"{label}: {len(names)} names instead of {len(default_names)}")
+        raise FormatError(f"{label}: {format_count(len(names), 'name')} instead of {len(default_names)}")
     for name in names:
         if not isinstance(name, str) or not name:
             raise FormatError(f"{label}: {name!r} is not a name")
@@ -276,9 +282,11 @@ def _check_count(values: object, table: Sequence[DhRow], label: str) -> None:
     try:
         count = len(values)  # type: ignore[arg-type]
     except TypeError:
-        raise FormatError(f"{label} must have one entry for each row, not be {values!r}") from None
+        raise FormatError(f"{label} must be a list with one entry for each row, not {values!r}") from None
     if count != len(table):
-        raise FormatError(f"{label} has {count} entries, but the table has {len(table)} rows")
+        raise FormatError(
+            f"{label}: the number of entries is {count}, but the table has {format_count(len(table), 'row')}"
+        )
 
 
 def _as_pose(value: ArrayLike | Pose | None, label: str) -> Array:
@@ -288,15 +296,15 @@ def _as_pose(value: ArrayLike | Pose | None, label: str) -> Array:
         raise FormatError(str(error)) from error
 
 
-def _read_number(cell: object, where: str, allows_infinity: bool = False) -> float:
+def _read_number(cell: object, location: str, allows_infinity: bool = False) -> float:
     try:
         if isinstance(cell, str | bytes):
             raise TypeError
         number = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise FormatError(f"{where}: {cell!r} is not a number") from None
+        raise FormatError(f"{location}: {cell!r} is not a number") from None
     if math.isnan(number) or (math.isinf(number) and not allows_infinity):
-        raise FormatError(f"{where} is {number}; it must be finite")
+        raise FormatError(f"{location} is {number}; it must {'not be NaN' if allows_infinity else 'be finite'}")
     return number
 
 
@@ -309,7 +317,7 @@ def arm_2d(lengths: Sequence[float] | Array, *, name: str = "arm_2d", limits: Ar
     """Build a planar arm in the plane z = 0 from its link lengths.
 
     Each joint rotates about z, and its link extends along the rotated x axis. The tool pose is the product of [[cos,
-    -sin, r cos], [sin, cos, r sin], [0, 0, 1]] over the links.
+    -sin, r cos], [sin, cos, r sin], [0, 0, 1]] over the links, where r is the link length.
 
     Args:
         lengths: link lengths, base first; m.
@@ -366,7 +374,8 @@ def arm_3d(
     dofs = _read_axes(axes)
     if len(dofs) != len(link_lengths):
         raise FormatError(
-            f"there are {len(link_lengths)} lengths and {len(dofs)} axes; each joint needs a length and an axis"
+            f"lengths and axes must have the same number of entries, not {len(link_lengths)} and {len(dofs)}; "
+            "each joint needs a length and an axis"
         )
     return _build_chain(name, dofs, [*((0.0, 0.0, length) for length in link_lengths), (0.0, 0.0, 0.0)], limits)
 
@@ -397,7 +406,7 @@ def _read_lengths(lengths: Sequence[float] | Array) -> list[float]:
         if not math.isfinite(length):
             raise FormatError(f"length {i + 1} is {length}; it must be finite")
         if length < 0:
-            raise FormatError(f"length {i + 1} is {length:g}; it cannot be negative")
+            raise FormatError(f"length {i + 1} is {length:g} m; it cannot be negative")
     return numbers
 
 
@@ -424,7 +433,9 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
     if len(pairs) == 2 and all(isinstance(bound, int | float | np.number) for bound in pairs):
         pairs = [limits] * count
     if len(pairs) != count:
-        raise FormatError(f"limits has {len(pairs)} entries, but the arm has {count} joints")
+        raise FormatError(
+            f"limits: the number of entries is {len(pairs)}, but the arm has {format_count(count, 'joint')}"
+        )
     bounds: list[tuple[float, float] | None] = []
     for i, pair in enumerate(pairs):
         if pair is None:
@@ -438,7 +449,7 @@ def _read_arm_limits(limits: ArmLimits | None, count: int) -> list[tuple[float, 
             raise FormatError(f"limits of joint {i + 1} are {lower} and {upper}; they must not be NaN")
         if lower > upper:
             raise FormatError(
-                f"limits of joint {i + 1}: the lower limit, {lower:g}, is above the upper limit, {upper:g}"
+                f"limits of joint {i + 1}: the lower limit, {lower:g} rad, is above the upper limit, {upper:g} rad"
             )
         bounds.append((lower, upper))
     return bounds

@@ -18,7 +18,7 @@ from mechanik.spatial.array import Array
 EDGE_DIVISIONS = 5
 """Parts of each icosahedron edge; 5 gives 252 points. More parts give a tighter hull and slower distance queries."""
 MAX_EXCESS = 0.012
-"""Upper bound of how far the hull extends beyond the ellipsoid, as a ratio of each radius."""
+"""Upper bound of the distance by which the hull extends beyond the ellipsoid, as a ratio to each radius."""
 
 
 def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
@@ -39,7 +39,7 @@ def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
 def _sphere_hull() -> Array:
     """Return the points (n, 3) of a convex body that encloses and touches the unit sphere."""
     golden_ratio = (1 + math.sqrt(5)) / 2
-    pairs = [(short, long) for short in (-1.0, 1.0) for long in (-golden_ratio, golden_ratio)]
+    pairs = [(x, y) for x in (-1.0, 1.0) for y in (-golden_ratio, golden_ratio)]
     corners = np.array([np.roll((0.0, *pair), shift) for shift in range(3) for pair in pairs])
     neighbours = [{j for j in range(12) if 0 < np.linalg.norm(corners[i] - corners[j]) < 2.1} for i in range(12)]
     faces = [
@@ -56,8 +56,12 @@ def _sphere_hull() -> Array:
 def _subdivide(face: Array) -> Array:
     """Split a triangle (3, 3) into (EDGE_DIVISIONS**2, 3, 3) triangles with corners on the unit sphere."""
     steps = range(EDGE_DIVISIONS)
-    lower = [((i, j), (i + 1, j), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS]
-    upper = [((i + 1, j), (i + 1, j + 1), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS - 1]
-    corners = [[(i, j, EDGE_DIVISIONS - i - j) for i, j in triangle] for triangle in (*lower, *upper)]
+    upright_triangles = [((i, j), (i + 1, j), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS]
+    inverted_triangles = [
+        ((i + 1, j), (i + 1, j + 1), (i, j + 1)) for i in steps for j in steps if i + j < EDGE_DIVISIONS - 1
+    ]
+    corners = [
+        [(i, j, EDGE_DIVISIONS - i - j) for i, j in triangle] for triangle in (*upright_triangles, *inverted_triangles)
+    ]
     points = np.array(corners) / EDGE_DIVISIONS @ face  # barycentric coordinates
     return points / np.linalg.norm(points, axis=-1, keepdims=True)

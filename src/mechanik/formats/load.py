@@ -52,7 +52,7 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
             MJCF, `base` and `packages` for SDF, `packages` for JSON.
 
     Returns:
-        The mechanism. Its `warnings` list content that is unusual or ignored.
+        The mechanism. Its `warnings` describe content that is unusual or ignored.
 
     Raises:
         FileMissing: the file does not exist.
@@ -71,7 +71,7 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     if unknown_options := [name for name in options if name not in reader_options]:
         names = ", ".join(f"{name}=" for name in unknown_options)
         raise InvalidArgument(
-            f"{model_source.where}the reader of {format_name} has no option {names}; "
+            f"{model_source.message_prefix}the reader of {format_name} has no option {names}; "
             f"its options are {', '.join(reader_options) or 'none'}"
         )
     mechanism = reader(model_source.path if model_source.path is not None else str(source), **options)
@@ -89,18 +89,19 @@ def detect_format(model_source: Source) -> str:
     Raises:
         FormatError: the content is none of these.
     """
-    start = model_source.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    first_byte = model_source.data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if model_source.data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        start = model_source.text().lstrip("\ufeff \t\r\n")[:1].encode()
-    if start in (b"{", b"["):
+        first_byte = model_source.text().lstrip("\ufeff \t\r\n")[:1].encode()
+    if first_byte in (b"{", b"["):
         return "JSON"
-    if start == b"<":
+    if first_byte == b"<":
         return _detect_xml_format(model_source)
     if model_source.name.lower().endswith(".json"):
         return "JSON"  # the JSON reader names the faulty line
     excerpt = model_source.data.lstrip()[:24].decode(errors="replace").split("\n")[0]
     raise FormatError(
-        f"{model_source.where}the content begins with {excerpt!r}; URDF, MJCF and SDF begin with '<', JSON with '{{'",
+        f"{model_source.message_prefix}the content begins with {excerpt!r}; "
+        "URDF, MJCF and SDF begin with '<', JSON with '{'",
         code="unknown-format",
     )
 
@@ -138,7 +139,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
     file = Path(path)
     suffix = file.suffix.lower()
     if suffix not in WRITERS:
-        raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}, which chooses the format")
+        raise FormatError(f"{file.name!r} must end in {' or '.join(WRITERS)}; the suffix chooses the format")
     target = _resolve_target(file)
     data = WRITERS[suffix](mechanism).encode()
     _check_readable(Source(data, file.expanduser()))
@@ -157,19 +158,20 @@ def _check_readable(source: Source) -> None:
 def _detect_xml_format(model_source: Source) -> str:
     encoding = "utf-16" if model_source.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     text = model_source.data[: 1 << 20].decode(encoding, errors="replace").lstrip("\ufeff \t\r\n")
-    start = 0
-    while (prolog_item := _PROLOG_ITEM.match(text, start)) is not None:
-        start = prolog_item.end()
-    start_tag = _START_TAG.match(text, start)
+    offset = 0
+    while (prolog_item := _PROLOG_ITEM.match(text, offset)) is not None:
+        offset = prolog_item.end()
+    start_tag = _START_TAG.match(text, offset)
     tag = start_tag.group(1) if start_tag is not None else ""
     if tag == "COLLADA":
         raise FormatError(
-            f"{model_source.where}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it",
+            f"{model_source.message_prefix}COLLADA is read as a mesh only; load the URDF, MJCF or SDF that uses it",
             code="unknown-format",
         )
     if tag and tag not in ROOT_ELEMENTS:
         raise FormatError(
-            f"{model_source.where}the root element is <{tag}>; a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>",
+            f"{model_source.message_prefix}the root element is <{tag}>; "
+            "a URDF has <robot>, an MJCF <mujoco>, an SDF <sdf>",
             code="unknown-format",
         )
     return ROOT_ELEMENTS.get(tag, "URDF")  # without an element the URDF reader explains the XML error

@@ -59,12 +59,12 @@ def is_zip(data: bytes) -> bool:
     return data.startswith((b"PK\x03\x04", _END_RECORD))
 
 
-def unzip(data: bytes, where: str) -> dict[str, bytes]:
+def unzip(data: bytes, message_prefix: str) -> dict[str, bytes]:
     """Unpack a zip into memory, without folders and without the metadata files of macOS.
 
     Args:
         data: the bytes of the zip.
-        where: prefix of every error message: the name of the zip and a colon.
+        message_prefix: prefix of every error message: the name of the zip and a colon.
 
     Returns:
         The content of each file by its name in the zip.
@@ -72,29 +72,29 @@ def unzip(data: bytes, where: str) -> dict[str, bytes]:
     Raises:
         FormatError: the zip is broken, or violates a limit of this module.
     """
-    _check_table_of_contents(data, where)
+    _check_table_of_contents(data, message_prefix)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = _read_members(archive.infolist(), where)
+            members = _read_members(archive.infolist(), message_prefix)
             files: dict[str, bytes] = {}
             remaining_bytes = MAX_UNPACKED_BYTES
             for name, info in members.items():
-                files[name] = _unpack(archive, info, remaining_bytes, where)
+                files[name] = _unpack(archive, info, remaining_bytes, message_prefix)
                 remaining_bytes -= len(files[name])
     except FormatError:
         raise
     except _ZIP_ERRORS as error:
         raise FormatError(
-            f"{where}the zip is damaged ({str(error) or type(error).__name__}); create it again"
+            f"{message_prefix}the zip is damaged ({str(error) or type(error).__name__}); create it again"
         ) from None
     return files
 
 
-def _check_table_of_contents(data: bytes, where: str) -> None:
+def _check_table_of_contents(data: bytes, message_prefix: str) -> None:
     """Check the length of the table of contents before `zipfile` builds a list of it."""
     offset = data.rfind(_END_RECORD, max(0, len(data) - _END_RECORD_BYTES - 2**16))
     if offset < 0 or len(data) < offset + _END_RECORD_BYTES:
-        raise FormatError(f"{where}the zip seems truncated; create it again")
+        raise FormatError(f"{message_prefix}the zip seems truncated; create it again")
     _, disk, first_disk, count_on_disk, count, size = struct.unpack("<4s4HI", data[offset : offset + 16])
     if (
         data[max(0, offset - _ZIP64_LOCATOR_BYTES) : offset].startswith(_ZIP64_LOCATOR)
@@ -102,66 +102,74 @@ def _check_table_of_contents(data: bytes, where: str) -> None:
         or size == 0xFFFFFFFF
     ):
         raise FormatError(
-            f"{where}the zip uses the ZIP64 format, for more than 4 GB or 65,535 files; pack only the robot"
+            f"{message_prefix}the zip uses the ZIP64 format, which is for more than 4 GB or 65,535 files; "
+            "pack only the robot"
         )
     if disk or first_disk or count_on_disk != count:
-        raise FormatError(f"{where}the zip is split into several files; create a single one")
+        raise FormatError(f"{message_prefix}the zip is split into several files; create a single one")
     if count > MAX_ZIP_FILES or size > MAX_ZIP_FILES * (46 + MAX_NAME_LENGTH):
-        raise FormatError(f"{where}the zip has {count} files; the limit is {MAX_ZIP_FILES}")
+        raise FormatError(
+            f"{message_prefix}the zip has {count} files, and their table has {size} bytes; "
+            f"the limit is {MAX_ZIP_FILES} files with names of up to {MAX_NAME_LENGTH} characters"
+        )
 
 
-def _read_members(infos: list[zipfile.ZipInfo], where: str) -> dict[str, zipfile.ZipInfo]:
+def _read_members(infos: list[zipfile.ZipInfo], message_prefix: str) -> dict[str, zipfile.ZipInfo]:
     """Return the members that are files, by name, after a check of all members."""
     if len(infos) > MAX_ZIP_FILES:
-        raise FormatError(f"{where}the zip has {len(infos)} files; the limit is {MAX_ZIP_FILES}")
+        raise FormatError(f"{message_prefix}the zip has {len(infos)} files; the limit is {MAX_ZIP_FILES}")
     unpacked_bytes = sum(info.file_size for info in infos)
     if unpacked_bytes > MAX_UNPACKED_BYTES:
         raise FormatError(
-            f"{where}unpacked, the zip has {unpacked_bytes / 2**20:.0f} MB; the limit is {_limit_in_megabytes()} MB"
+            f"{message_prefix}unpacked, the zip has {unpacked_bytes / 2**20:.0f} MB; "
+            f"the limit is {_limit_in_megabytes()} MB"
         )
     members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
-        name = _read_member_name(info, where)
-        _check_member(info, where)
+        name = _read_member_name(info, message_prefix)
+        _check_member(info, message_prefix)
         if info.is_dir() or name.startswith("__MACOSX/") or name.endswith(".DS_Store"):
             continue
         if name in members:
-            raise FormatError(f"{where}two files in the zip are called {name!r}")
+            raise FormatError(f"{message_prefix}two files in the zip are called {name!r}")
         members[name] = info
     return members
 
 
-def _read_member_name(info: zipfile.ZipInfo, where: str) -> str:
+def _read_member_name(info: zipfile.ZipInfo, message_prefix: str) -> str:
     name = info.orig_filename
     quoted_name = repr(name if len(name) <= 80 else f"{name[:77]}...")
     parts = name.split("/")
     if len(name) > MAX_NAME_LENGTH or not name.strip("/. "):
-        raise FormatError(f"{where}the zip contains an invalid name of {len(name)} characters, {quoted_name}")
+        raise FormatError(f"{message_prefix}the zip contains an invalid name of {len(name)} characters, {quoted_name}")
     if name.startswith("/") or ".." in parts or "\\" in name or re.match("[A-Za-z]:", name):
         raise FormatError(
-            f"{where}the name {quoted_name} leads out of the zip; names must be relative, with '/' and without '..'"
+            f"{message_prefix}the name {quoted_name} leads out of the zip; "
+            "names must be relative, with '/' and without '..'"
         )
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
-        raise FormatError(f"{where}the name {quoted_name} in the zip contains control characters")
+        raise FormatError(f"{message_prefix}the name {quoted_name} in the zip contains control characters")
     return "/".join(part for part in parts if part not in ("", "."))
 
 
-def _check_member(info: zipfile.ZipInfo, where: str) -> None:
+def _check_member(info: zipfile.ZipInfo, message_prefix: str) -> None:
     name, kind = repr(info.filename[:80]), stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise FormatError(f"{where}{name} in the zip is a link or a device; pack the file itself")
+        raise FormatError(f"{message_prefix}{name} in the zip is a link or a device; pack the file itself")
     if info.flag_bits & 0x41:
-        raise FormatError(f"{where}{name} in the zip is encrypted; pack it without a password")
+        raise FormatError(f"{message_prefix}{name} in the zip is encrypted; pack it without a password")
     if info.compress_type not in _COMPRESSION_METHODS:
-        raise FormatError(f"{where}{name} in the zip is not compressed by deflate; create the zip again with deflate")
+        raise FormatError(
+            f"{message_prefix}{name} in the zip is not compressed by deflate; create the zip again with deflate"
+        )
     if info.file_size > RATIO_CHECK_BYTES and info.file_size > MAX_COMPRESSION_RATIO * info.compress_size:
         raise FormatError(
-            f"{where}{name} in the zip is compressed by more than a factor of "
-            f"{MAX_COMPRESSION_RATIO}, which is not allowed"
+            f"{message_prefix}{name} in the zip is compressed by more than a factor of "
+            f"{MAX_COMPRESSION_RATIO}, which is not allowed; pack it without compression"
         )
 
 
-def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, remaining_bytes: int, where: str) -> bytes:
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, remaining_bytes: int, message_prefix: str) -> bytes:
     """Unpack one member and check the size during unpacking, because the table may state a wrong size."""
     chunks: list[bytes] = []
     size = 0
@@ -169,7 +177,9 @@ def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo, remaining_bytes: in
         while chunk := stream.read(CHUNK_BYTES):
             size += len(chunk)
             if size > remaining_bytes:
-                raise FormatError(f"{where}unpacked, the zip has more than the limit of {_limit_in_megabytes()} MB")
+                raise FormatError(
+                    f"{message_prefix}unpacked, the zip has more than the limit of {_limit_in_megabytes()} MB"
+                )
             chunks.append(chunk)
     return b"".join(chunks)
 
@@ -190,9 +200,9 @@ URI_SCHEMES = ("", "file", "package", "model")
 class ArchiveFileResolver:
     """Finds the files that a model names among the files that were sent with it in memory.
 
-    The exact path, relative to the folder of the model, has priority. Otherwise the member with the longest common path
-    ending is used. So `package://robot/meshes/arm.stl` and `/home/me/robot/meshes/arm.stl` both mean
-    `x/meshes/arm.stl`.
+    For a path, the member at exactly this path, relative to the folder of the model, has priority. Otherwise the member
+    with the longest common path ending is used. So `package://robot/meshes/arm.stl` and
+    `/home/me/robot/meshes/arm.stl` both mean `x/meshes/arm.stl`, unless another member has a longer common ending.
 
     Args:
         files: content by name, such as "robot/meshes/arm.stl".
@@ -249,11 +259,11 @@ class ArchiveFileResolver:
             )
         return Source(data, None, name, self)
 
-    def count_parts(self, count: int, where: str) -> None:
+    def count_parts(self, count: int, message_prefix: str) -> None:
         self._part_count += count
         if self._part_count > MAX_LINKS_AND_JOINTS:
             raise FormatError(
-                f"{where}the model has {self._part_count} links and joints; the limit for uploads is "
+                f"{message_prefix}the model has {self._part_count} links and joints; the limit for uploads is "
                 f"{MAX_LINKS_AND_JOINTS}"
             )
 
@@ -261,8 +271,11 @@ class ArchiveFileResolver:
         return "; add it to the zip, in a folder of the same name"
 
     def _find_by_path_ending(self, parts: list[str]) -> str | None:
-        """Return the member with the longest common path ending; if several tie, the least deep, then by name."""
-        best: tuple[int, int, str] | None = None
+        """Return the member with the longest common path ending.
+
+        Of several such members, the one in the fewest folders is returned, then the first one by name.
+        """
+        best_rank: tuple[int, int, str] | None = None
         for candidate in self._paths_by_file_name.get(parts[-1], ()):
             common_count = 0
             for part, candidate_part in zip(reversed(parts), reversed(candidate), strict=False):
@@ -270,8 +283,8 @@ class ArchiveFileResolver:
                     break
                 common_count += 1
             rank = (-common_count, len(candidate), "/".join(candidate))
-            best = rank if best is None else min(best, rank)
-        return None if best is None else best[2]
+            best_rank = rank if best_rank is None else min(best_rank, rank)
+        return None if best_rank is None else best_rank[2]
 
 
 def _resolve_relative(folder: tuple[str, ...], parts: list[str]) -> str | None:
@@ -349,9 +362,9 @@ def _check_model_data(name: str, data: bytes) -> bytes:
 
 
 def _find_model(files: dict[str, bytes], zip_name: str) -> str:
-    """Return the name of the model in a zip: the one in the topmost folder that no other file includes.
+    """Return the name of the model in a zip: in the topmost folder, and not included by another file.
 
-    If there are several, the one with the name of the zip.
+    Of several such models, the one with the name of the zip is returned.
     """
     included_names = {
         PurePosixPath((mjcf_file or uri).decode(errors="replace").replace("\\", "/")).name
@@ -369,15 +382,17 @@ def _find_model(files: dict[str, bytes], zip_name: str) -> str:
     top_models = [name for name in models if PurePosixPath(name).name not in included_names] or models
     depth = min(name.count("/") for name in top_models)
     shallowest_models = sorted(name for name in top_models if name.count("/") == depth)
-    namesakes = [name for name in shallowest_models if PurePosixPath(name).stem == PurePosixPath(zip_name).stem]
-    if len(namesakes or shallowest_models) > 1:
+    models_with_zip_name = [
+        name for name in shallowest_models if PurePosixPath(name).stem == PurePosixPath(zip_name).stem
+    ]
+    if len(models_with_zip_name or shallowest_models) > 1:
         names = ", ".join(shallowest_models[:_MAX_LISTED_MODELS]) + (
             ", ..." if len(shallowest_models) > _MAX_LISTED_MODELS else ""
         )
         raise FormatError(
             f"{zip_name}: the zip contains {len(shallowest_models)} models, {names}; leave only one in it"
         )
-    return (namesakes or shallowest_models)[0]
+    return (models_with_zip_name or shallowest_models)[0]
 
 
 def _is_model(name: str, data: bytes) -> bool:

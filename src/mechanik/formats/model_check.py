@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from mechanik.errors import DoFError, FileMissing, FormatError, LimitsError, MechanikError, NotARotation, StructureError
+from mechanik.formats.json.reader import dof_unit
 from mechanik.formats.load import load
 from mechanik.formats.source import file_resolver, open_source
 from mechanik.formats.urdf.reader import JOINT_TYPES, check_is_urdf, did_you_mean
@@ -54,7 +55,7 @@ class Finding:
 MAX_MESH_SCALE, MIN_MESH_SCALE = 100.0, 1e-5
 """Ratios. Meshes are in m, mm (scale 0.001) or inches; a scale beyond these bounds suggests a wrong unit."""
 MAX_JOINT_OFFSET = 100.0
-"""m between two joints; a larger offset suggests mm instead of m."""
+"""m between a joint and the frame of its parent; a larger offset suggests mm instead of m."""
 
 
 def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
@@ -109,18 +110,18 @@ def check_shapes(mechanism: Mechanism) -> Iterator[Finding]:
 def check_masses(mechanism: Mechanism) -> Iterator[Finding]:
     has_mass = any(link.inertial is not None and link.inertial.mass > 0 for link in mechanism.links.values())
     for name, link in mechanism.links.items():
-        where = f"link {name!r}"
+        location = f"link {name!r}"
         if link.inertial is None:
             if has_mass and _is_movable(link):
-                yield Finding("note", "no-mass", where, "moves and has no mass, while other links have one")
+                yield Finding("note", "no-mass", location, "moves and has no mass, while other links have one")
             continue
         if link.inertial.mass < 0:
-            yield Finding("error", "negative-mass", where, f"has a mass of {link.inertial.mass:g} kg")
+            yield Finding("error", "negative-mass", location, f"has a mass of {link.inertial.mass:g} kg")
         elif link.inertial.mass == 0 and _is_movable(link):
-            yield Finding("warning", "zero-mass", where, "moves and has a mass of 0 kg")
+            yield Finding("warning", "zero-mass", location, "moves and has a mass of 0 kg")
         elif not _is_physical(link.inertial):
             text = "has an impossible inertia: a principal moment is negative, or above the sum of the other two"
-            yield Finding("warning", "inertia", where, text)
+            yield Finding("warning", "inertia", location, text)
 
 
 def check_scale(mechanism: Mechanism) -> Iterator[Finding]:
@@ -160,17 +161,17 @@ def _is_physical(inertial: Inertial) -> bool:
     ixx, ixy, ixz, iyy, iyz, izz = inertial.inertia
     if not any(inertial.inertia):
         return True  # a point mass
-    smallest, middle, largest = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    return bool(smallest >= -1e-9 * largest and smallest + middle >= largest * (1 - 1e-6))
+    min_moment, middle_moment, max_moment = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    return bool(min_moment >= -1e-9 * max_moment and min_moment + middle_moment >= max_moment * (1 - 1e-6))
 
 
 CLOSURE_TOLERANCE = 1e-6
 """m and rad; a larger gap means that the loop is not closed."""
-PROBABLY_DEGREES_FROM = 45.0
-"""rad (seven revolutions). A larger limit is probably in degrees: few joints rotate so far, and most limits in degrees
-are above 45."""
-UNLIMITED_FROM = 1e4
-"""m or rad. A larger limit means that the joint has no limit; some programs write such limits to files."""
+DEGREES_THRESHOLD = 45.0
+"""rad (seven revolutions). A limit of this size or more is probably in degrees: few joints rotate so far, and most
+limits in degrees are above 45."""
+UNLIMITED_THRESHOLD = 1e4
+"""m or rad. Limits of this size or more mean that the joint has no limits; some programs write such limits to files."""
 
 
 def check_joint_links(mechanism: Mechanism) -> Iterator[Finding]:
@@ -187,40 +188,43 @@ def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
         if joint.is_closure:
             continue
-        where = f"joint {name!r}"
+        location = f"joint {name!r}"
         unlimited_dofs: list[DoF] = []
         for dof in joint.dof:
             lower, upper = joint.limits(dof)
             value, label = joint.value(dof), dof.name if len(joint.dof) > 1 else "it"
+            unit = dof_unit(dof)
             if not lower - CLOSURE_TOLERANCE <= value <= upper + CLOSURE_TOLERANCE:
-                text = f"has the value {value:g}, outside its limits {lower:g} to {upper:g}"
-                yield Finding("warning", "value-outside", where, _with_dof(label, text))
+                text = f"has the value {value:g} {unit}, outside its limits {lower:g} to {upper:g} {unit}"
+                yield Finding("warning", "value-outside", location, _with_dof(label, text))
             if lower == upper:
-                yield Finding("note", "locked", where, _with_dof(label, f"cannot move: both limits are {lower:g}"))
+                yield Finding(
+                    "note", "locked", location, _with_dof(label, f"cannot move: both limits are {lower:g} {unit}")
+                )
             elif not lower <= 0 <= upper and dof not in joint._couplings:
-                text = f"cannot be 0, because its limits are {lower:g} to {upper:g}"
-                yield Finding("note", "zero-excluded", where, _with_dof(label, text))
+                text = f"cannot be 0, because its limits are {lower:g} to {upper:g} {unit}"
+                yield Finding("note", "zero-excluded", location, _with_dof(label, text))
             if dof.is_rotation and any(
-                PROBABLY_DEGREES_FROM <= abs(limit) < UNLIMITED_FROM for limit in (lower, upper)
+                DEGREES_THRESHOLD <= abs(limit) < UNLIMITED_THRESHOLD for limit in (lower, upper)
             ):
                 text = f"has limits of {lower:g} to {upper:g} rad; they seem to be in degrees"
-                yield Finding("warning", "degrees", where, _with_dof(label, text))
-            if lower <= -UNLIMITED_FROM and upper >= UNLIMITED_FROM and dof not in joint._couplings:
+                yield Finding("warning", "degrees", location, _with_dof(label, text))
+            if lower <= -UNLIMITED_THRESHOLD and upper >= UNLIMITED_THRESHOLD and dof not in joint._couplings:
                 unlimited_dofs.append(dof)
         if unlimited_dofs and not _is_floating(joint) and not joint.has_quaternion:
             is_prismatic = any(dof in TRANSLATIONS for dof in unlimited_dofs)
             dof_names = " ".join(dof.name for dof in unlimited_dofs)
             text = f"has no limits in {dof_names}" if len(joint.dof) > 1 else "has no limits"
-            yield Finding("warning" if is_prismatic else "note", "no-limits", where, text)
+            yield Finding("warning" if is_prismatic else "note", "no-limits", location, text)
 
 
 def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
         for coupling in joint.couplings:
-            where = f"joint {name!r}"
-            leader = coupling.leader.name
+            location = f"joint {name!r}"
+            leader, unit = coupling.leader.name, dof_unit(coupling.leader_dof)
             if coupling.ratio == 0:
-                yield Finding("warning", "ratio-zero", where, f"mimics {leader!r} with ratio 0 and never moves")
+                yield Finding("warning", "ratio-zero", location, f"mimics {leader!r} with ratio 0 and never moves")
                 continue
             lower, upper = coupling.leader.limits(coupling.leader_dof)
             # adding 0.0 changes -0.0 to 0.0
@@ -228,15 +232,15 @@ def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
             if max(lower, required_lower) > min(upper, required_upper):
                 text = (
                     f"mimics {leader!r}; its limits require {leader!r} to be within {required_lower:g} to "
-                    f"{required_upper:g}, but the limits of {leader!r} are {lower:g} to {upper:g}"
+                    f"{required_upper:g} {unit}, but the limits of {leader!r} are {lower:g} to {upper:g} {unit}"
                 )
-                yield Finding("error", "coupling-limits", where, text)
+                yield Finding("error", "coupling-limits", location, text)
             elif required_lower > lower + CLOSURE_TOLERANCE or required_upper < upper - CLOSURE_TOLERANCE:
                 text = (
-                    f"mimics {leader!r} and narrows its range to {max(lower, required_lower):g} to "
-                    f"{min(upper, required_upper):g}; the limits of {leader!r} are {lower:g} to {upper:g}"
+                    f"mimics {leader!r} and narrows the range of {leader!r} to {max(lower, required_lower):g} to "
+                    f"{min(upper, required_upper):g} {unit}; the limits of {leader!r} are {lower:g} to {upper:g} {unit}"
                 )
-                yield Finding("note", "coupling-narrows", where, text)
+                yield Finding("note", "coupling-narrows", location, text)
 
 
 def check_loops(mechanism: Mechanism) -> Iterator[Finding]:
@@ -249,12 +253,14 @@ def check_loops(mechanism: Mechanism) -> Iterator[Finding]:
 
 def check_joint_constraints(mechanism: Mechanism) -> Iterator[Finding]:
     for name, constraint in mechanism.joint_constraints.items():
-        error, where = constraint.error(), f"joint constraint {name!r}"
+        error, location = constraint.error(), f"joint constraint {name!r}"
         if abs(error) > CLOSURE_TOLERANCE * constraint.scale:
-            text = f"has an error of {format_amount(error)} at the present q"
-            yield Finding("error", "violated-constraint", where, text)
+            text = f"has an error of {format_amount(error)}, in the unit of its terms, at the present q"
+            yield Finding("error", "violated-constraint", location, text)
         elif not constraint.resolve_couplings()[0]:
-            yield Finding("note", "redundant-constraint", where, "is already satisfied by the couplings of its joints")
+            yield Finding(
+                "note", "redundant-constraint", location, "is already satisfied by the couplings of its joints"
+            )
 
 
 def check_cones(mechanism: Mechanism) -> Iterator[Finding]:
@@ -297,20 +303,20 @@ def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
     except MechanikError:
         return []
     links = robot.all("link")
-    shapes = UrdfShapeReader(robot, file_resolver(urdf_source))
+    shape_reader = UrdfShapeReader(robot, file_resolver(urdf_source))
     findings = [*_check_urdf_names(links), *_check_urdf_names(robot.all("joint"))]
     for link in links:
-        findings += _check_urdf_link(link, shapes)
+        findings += _check_urdf_link(link, shape_reader)
     for joint in robot.all("joint"):
         findings += _check_urdf_joint(joint, [link.attributes.get("name", "") for link in links])
     findings += _check_urdf_tree(robot)
-    shapes.report()
+    shape_reader.report()
     warnings = (text.partition(": ") for text in robot.document.warnings)
-    return [*findings, *(Finding("warning", "reader", where, text) for where, _, text in warnings)]
+    return [*findings, *(Finding("warning", "reader", location, text) for location, _, text in warnings)]
 
 
 def _error(code: str, node: XmlNode, message: str) -> Finding:
-    return Finding("error", code, f"{node.where}: {node.subject}", message)
+    return Finding("error", code, f"{node.location}: {node.subject}", message)
 
 
 def _check_urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
@@ -324,16 +330,16 @@ def _check_urdf_names(nodes: list[XmlNode]) -> Iterator[Finding]:
         lines.setdefault(name, node.line)
 
 
-def _check_urdf_link(link: XmlNode, shapes: UrdfShapeReader) -> Iterator[Finding]:
+def _check_urdf_link(link: XmlNode, shape_reader: UrdfShapeReader) -> Iterator[Finding]:
     for section, read in (
-        ("visual", lambda: shapes.read_shapes(link, "visual")),
-        ("collision", lambda: shapes.read_shapes(link, "collision")),
+        ("visual", lambda: shape_reader.read_shapes(link, "visual")),
+        ("collision", lambda: shape_reader.read_shapes(link, "collision")),
         ("inertial", lambda: read_inertial(link)),
     ):
         try:
             read()
         except MechanikError as error:
-            yield Finding("error", section, f"{link.where}: {link.subject}", _without_location(error))
+            yield Finding("error", section, f"{link.location}: {link.subject}", _without_location(error))
 
 
 def _check_urdf_joint(joint: XmlNode, link_names: list[str]) -> Iterator[Finding]:
@@ -351,7 +357,7 @@ def _check_urdf_joint(joint: XmlNode, link_names: list[str]) -> Iterator[Finding
         read_origin(joint)
         yield from _check_urdf_axis_and_limits(joint, joint_type)
     except MechanikError as error:
-        yield Finding("error", "number", f"{joint.where}: {joint.subject}", _without_location(error))
+        yield Finding("error", "number", f"{joint.location}: {joint.subject}", _without_location(error))
 
 
 def _check_urdf_axis_and_limits(joint: XmlNode, joint_type: str) -> Iterator[Finding]:
@@ -364,9 +370,10 @@ def _check_urdf_axis_and_limits(joint: XmlNode, joint_type: str) -> Iterator[Fin
         limit = joint.first("limit")
         lower, upper = (None, None) if limit is None else (limit.number("lower"), limit.number("upper"))
         if lower is None and upper is None:
-            yield Finding("warning", "no-limits", f"{joint.where}: {joint.subject}", "has no limits")
+            yield Finding("warning", "no-limits", f"{joint.location}: {joint.subject}", "has no limits")
         elif (lower or 0.0) > (upper or 0.0):
-            text = f"has a lower limit of {lower or 0.0:g}, above its upper limit of {upper or 0.0:g}"
+            unit = "rad" if joint_type == "revolute" else "m"
+            text = f"has a lower limit of {lower or 0.0:g} {unit}, above its upper limit of {upper or 0.0:g} {unit}"
             yield _error("inverted-limits", joint, text)
 
 
@@ -442,8 +449,8 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
 
 
 def _error_code(error: MechanikError) -> str:
-    default = error.code if isinstance(error, FormatError | StructureError) else "unreadable"
-    return next((code for kind, code in ERROR_CODES if isinstance(error, kind)), default)
+    default_code = error.code if isinstance(error, FormatError | StructureError) else "unreadable"
+    return next((code for kind, code in ERROR_CODES if isinstance(error, kind)), default_code)
 
 
 def _rank(finding: Finding) -> int:
@@ -452,16 +459,16 @@ def _rank(finding: Finding) -> int:
 
 def _reader_findings(mechanism: Mechanism) -> Iterator[Finding]:
     for text in mechanism.warnings:
-        where, separator, message = text.partition(": ")
-        yield Finding("warning", "reader", where if separator else "", message if separator else text)
+        location, separator, message = text.partition(": ")
+        yield Finding("warning", "reader", location if separator else "", message if separator else text)
 
 
 def _is_in_warnings(finding: Finding, warnings: list[str]) -> bool:
     """Return whether the reader has reported the same fault, with its line in the file."""
     if finding.code == "mesh-mirrored":
         return any("negative scale" in text for text in warnings)
-    subject = {"mesh-missing": "file", "no-limits": "limit"}.get(finding.code)
-    return subject is not None and any(subject in text and finding.where in text for text in warnings)
+    keyword = {"mesh-missing": "file", "no-limits": "limit"}.get(finding.code)
+    return keyword is not None and any(keyword in text and finding.where in text for text in warnings)
 
 
 def _source_name(source: object) -> str:
@@ -475,7 +482,7 @@ def _check_names(mechanism: Mechanism) -> Iterator[Finding]:
     for frame in [*mechanism.links.values(), *mechanism.joints.values(), *mechanism.goals.values()]:
         if not frame.name:
             name = mechanism.name_of(frame)
-            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", "has no name; its number is used instead")
+            yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", f"has no name and is called {name!r}")
 
 
 def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:

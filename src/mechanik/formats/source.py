@@ -1,10 +1,11 @@
 """Sources of model data (text, files, memory), and resolution of the files that a model names.
 
-A model names files by `package://`, `model://`, `file://`, relative or absolute paths. The search order is:
+A model names files by `package://`, `model://`, `file://`, relative or absolute paths. A path, also after `file://`, is
+first tried as it is, relative to the folder of the model; then step 3 follows. The search order of a package is:
 
 1. the folders that the caller gave by package name, even if a copy is nearer to the model;
 2. the folder of the model and the folders above it, if they have the name of the package or contain a folder with it;
-3. the end of the path, in the folder of the model and the folders above it;
+3. the end of the path, in the folder of the model and up to seven folders above it;
 4. ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. They come last: a robot copied with its meshes has priority over an installed
    one.
 """
@@ -34,7 +35,9 @@ class FileResolver(Protocol):
     """Finds the files that a model names: on disk (`DiskFileResolver`) or in memory (`ArchiveFileResolver`)."""
 
     def locate(self, uri: str, stored_path: str | None = None) -> tuple[bool, str | None]:
-        """Return whether a file exists, and its path, which is None for a file in memory.
+        """Return whether a file exists, and its path.
+
+        The path is None for a file in memory. For a missing file on disk it is `stored_path`.
 
         Args:
             uri: the file as the model names it.
@@ -47,15 +50,15 @@ class FileResolver(Protocol):
         ...
 
     def content(self, uri: str) -> bytes | None:
-        """Return the bytes of a file that is not a model; None if it does not exist or cannot be opened."""
+        """Return the bytes of a file that is not a model; None if it is missing, unreadable or too large."""
         ...
 
-    def count_parts(self, count: int, where: str) -> None:
+    def count_parts(self, count: int, message_prefix: str) -> None:
         """Add to the number of links and joints read so far, and raise an error above the limit.
 
         Args:
             count: the number of links and joints to add.
-            where: prefix of the error message.
+            message_prefix: prefix of the error message.
         """
         ...
 
@@ -72,7 +75,7 @@ class Source:
         data: the bytes.
         path: the file on disk; None for text and for a model in memory.
         member: the name of a model in memory, such as "folder/robot.urdf"; it never means a file on disk.
-        resolver: finds the files that a model in memory may name; None for a model on disk.
+        resolver: finds the files that a model in memory may name; None for a model on disk and for text.
     """
 
     data: bytes
@@ -90,7 +93,7 @@ class Source:
         return self.path.stem if self.path is not None else PurePosixPath(self.member).stem
 
     @property
-    def where(self) -> str:
+    def message_prefix(self) -> str:
         """Prefix of messages: the file name and a colon, or nothing for text."""
         return f"{self.name}: " if self.name else ""
 
@@ -100,15 +103,17 @@ class Source:
         try:
             return self.data.decode(encoding)
         except UnicodeDecodeError as error:
-            raise FormatError(f"{self.where}byte {error.start} is not valid {name}; save the file as UTF-8") from None
+            raise FormatError(
+                f"{self.message_prefix}byte {error.start} is not valid {name}; save the file as UTF-8"
+            ) from None
 
 
 def is_text(source: object) -> bool:
     """Return whether a string is the model itself: it begins with `<` or `{`, or cannot be a file name."""
     if not isinstance(source, str):
         return False
-    start = source.lstrip("\ufeff \t\r\n")[:1]
-    return start in ("<", "{") or "\n" in source or len(source) > _MAX_PATH_LENGTH
+    first_character = source.lstrip("\ufeff \t\r\n")[:1]
+    return first_character in ("<", "{") or "\n" in source or len(source) > _MAX_PATH_LENGTH
 
 
 def open_source(source: str | os.PathLike[str]) -> Source:
@@ -237,7 +242,7 @@ class DiskFileResolver:
         except OSError:
             return None
 
-    def count_parts(self, count: int, where: str) -> None:
+    def count_parts(self, count: int, message_prefix: str) -> None:
         """Accept any number of links and joints, because the file is the user's own."""
 
     def search_hint(self, uri: str) -> str:
@@ -251,26 +256,26 @@ class DiskFileResolver:
         if not parts or scheme.lower() not in ("", "file", "package", "model"):
             return None
         if scheme == "":
-            candidates = self._as_path(uri_path)
+            candidates = self._path_candidates(uri_path)
         elif scheme.lower() == "file":
-            candidates = self._as_path(_file_uri_path(uri_path))
+            candidates = self._path_candidates(_file_uri_path(uri_path))
         else:
-            candidates = self._in_package(parts[0], parts[1:])
+            candidates = self._package_candidates(parts[0], parts[1:])
         for candidate in candidates:
             if os.path.isfile(candidate):
                 return Path(os.path.normpath(candidate))
         path = self._find_by_path_ending(parts)
         if path is None and scheme.lower() in ("package", "model"):
-            path = next((file for file in self._in_ros_paths(parts[0], parts[1:]) if os.path.isfile(file)), None)
+            path = next((file for file in self._ros_path_candidates(parts[0], parts[1:]) if os.path.isfile(file)), None)
         return path
 
-    def _as_path(self, path: str) -> Iterator[Path]:
+    def _path_candidates(self, path: str) -> Iterator[Path]:
         if os.path.isabs(path):
             yield Path(path)
         elif self._search_folders:
             yield self._search_folders[0] / path
 
-    def _in_package(self, name: str, parts: list[str]) -> Iterator[Path]:
+    def _package_candidates(self, name: str, parts: list[str]) -> Iterator[Path]:
         if name in self._package_folders:
             yield self._package_folders[name].joinpath(*parts)
             yield self._package_folders[name].joinpath(name, *parts)  # the caller gave the folder around the package
@@ -280,25 +285,26 @@ class DiskFileResolver:
             yield folder.joinpath(name, *parts)
 
     def _find_by_path_ending(self, parts: list[str]) -> Path | None:
-        """Find the longest path ending that exists, such as `b/c.stl` of `package://a/b/c.stl`.
+        """Find a file by the end of its path, such as `b/c.stl` of `package://a/b/c.stl`.
 
-        The search begins in the folder of the model and goes upwards; `c.stl` alone is searched only beside the model.
+        The search begins in the folder of the model and goes upwards. In each folder the longest ending is tried first.
+        `c.stl` alone is searched only beside the model.
         """
         key = "/".join(parts[:-1])
         if key in self._last_match:  # files of one folder usually have the same location
-            folder, start = self._last_match[key]
-            candidate = folder.joinpath(*parts[start:])
+            folder, first_part = self._last_match[key]
+            candidate = folder.joinpath(*parts[first_part:])
             if os.path.isfile(candidate):
                 return candidate
         for level, folder in enumerate(self._search_folders[:MAX_SEARCH_FOLDERS]):
-            for start in range(len(parts) if level == 0 else len(parts) - 1):
-                candidate = folder.joinpath(*parts[start:])
+            for first_part in range(len(parts) if level == 0 else len(parts) - 1):
+                candidate = folder.joinpath(*parts[first_part:])
                 if os.path.isfile(candidate):
-                    self._last_match[key] = folder, start
+                    self._last_match[key] = folder, first_part
                     return candidate
         return None
 
-    def _in_ros_paths(self, name: str, parts: list[str]) -> Iterator[Path]:
+    def _ros_path_candidates(self, name: str, parts: list[str]) -> Iterator[Path]:
         for entry in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
             if Path(entry).name == name:
                 yield Path(entry, *parts)

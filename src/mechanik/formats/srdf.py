@@ -26,7 +26,8 @@ class SrdfContent:
     """Allowed collisions and configurations of an SRDF.
 
     Attributes:
-        allowed_collisions: reason in lower case for each link pair that is not checked for collisions.
+        allowed_collisions: reason for each link pair that is not checked for collisions; reasons of the file are in
+            lower case.
         configurations: q (nq,) by state name; a joint that the state does not name has the mechanism's present value.
         warnings: messages about content that is ignored.
     """
@@ -88,9 +89,11 @@ def parse_srdf(
 
 def _check_root(root: XmlNode) -> None:
     if root.tag != "robot":
-        raise FormatError(f"{root.where}: the root element is <{root.tag}>; an SRDF has <robot>")
+        raise FormatError(f"{root.location}: the root element is <{root.tag}>; an SRDF has <robot>")
     if root.all("joint") and not root.all("group"):
-        raise FormatError(f"{root.where}: this seems to be a URDF; an SRDF contains <disable_collisions> and groups")
+        raise FormatError(
+            f"{root.location}: this seems to be a URDF; an SRDF contains <disable_collisions> and <group>"
+        )
 
 
 def _warn_about_misspelled_tags(root: XmlNode) -> None:

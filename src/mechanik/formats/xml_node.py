@@ -14,6 +14,7 @@ from xml.sax.handler import ContentHandler
 
 from mechanik.errors import FormatError
 from mechanik.formats.source import Source
+from mechanik.validation import format_count
 
 MAX_DEPTH = 200
 """Nesting levels; robots need about ten, and a deeper file is not a robot."""
@@ -49,17 +50,19 @@ class XmlNode:
     # ---- location, for messages -------------------------------------------------------------
 
     @property
-    def location(self) -> str:
+    def full_location(self) -> str:
         """File, line and element for messages, such as `arm.urdf, line 12: <axis> of joint 'elbow'`."""
-        return f"{self.where}: {self.subject}"
+        return f"{self.location}: {self.subject}"
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
+        """File and line for messages, such as `arm.urdf, line 12`."""
         file = f"{self.document.file}, " if self.document.file else ""
         return f"{file}line {self.line}"
 
     @property
     def subject(self) -> str:
+        """The element, with its name or that of the link, joint, material or closure that contains it."""
         if self.tag in ("link", "joint", "material", "model", "frame") and self.attributes.get("name"):
             return f"{self.tag} {self.attributes['name']!r}"
         ancestor = self.parent
@@ -71,10 +74,11 @@ class XmlNode:
 
     def make_error(self, message: str) -> FormatError:
         """Return the document's error with the location of this node and `message`."""
-        return self.document.error(f"{self.location} {message}")
+        return self.document.error(f"{self.full_location} {message}")
 
     def warn(self, message: str) -> None:
-        self.document.warnings.append(f"{self.location} {message}")
+        """Add a warning with the location of this node to the warnings of the document."""
+        self.document.warnings.append(f"{self.full_location} {message}")
 
     # ---- children and attributes ------------------------------------------------------------
 
@@ -115,7 +119,9 @@ class XmlNode:
         words = text.split()
         if len(words) != count:
             hint = " (separate them by spaces)" if "," in text or ";" in text else ""
-            raise self.make_error(f"has {attribute}={text!r}: {len(words)} numbers instead of {count}{hint}")
+            raise self.make_error(
+                f"has {attribute}={text!r}: {format_count(len(words), 'number')} instead of {count}{hint}"
+            )
         return tuple(self._read_finite(attribute, word) for word in words)
 
     def number(self, attribute: str) -> float | None:
@@ -146,29 +152,30 @@ def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode
     from defusedxml import sax
     from defusedxml.common import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
 
-    data, skipped_lines = _strip_beginning(source)
-    handler = _NodeBuilder(XmlDocument(source.name, error), skipped_lines)
+    data, skipped_line_count = _strip_beginning(source)
+    handler = _NodeBuilder(XmlDocument(source.name, error), skipped_line_count)
     try:
         sax.parseString(data, handler, forbid_entities=True, forbid_external=True)
     except EntitiesForbidden as problem:
         name: Any = problem.name
         raise FormatError(
-            f"{handler.where()} defines the entity {name!r}. Entities are not allowed, because they "
+            f"{handler.location()} defines the entity {name!r}. Entities are not allowed, because they "
             "can exhaust the memory or read other files; write the text itself instead"
         ) from None
     except (ExternalReferenceForbidden, DTDForbidden):
         raise FormatError(
-            f"{handler.where()} refers to an external document, which is not allowed; copy its content into this file"
+            f"{handler.location()} refers to an external document, which is not allowed; "
+            "copy its content into this file"
         ) from None
     except SAXParseException as problem:
         raise FormatError(handler.explain(problem)) from None
     except (LookupError, ValueError) as problem:
         if isinstance(problem, FormatError):
             raise
-        raise FormatError(f"{handler.where()} cannot be decoded: {problem}; save it as UTF-8") from None
+        raise FormatError(f"{handler.location()} cannot be decoded: {problem}; save it as UTF-8") from None
     assert handler.root is not None  # the parser rejects a document without an element
     if source.resolver is not None:
-        source.resolver.count_parts(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.where)
+        source.resolver.count_parts(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.message_prefix)
     return handler.root
 
 
@@ -187,9 +194,9 @@ def _strip_beginning(source: Source) -> tuple[bytes, int]:
 class _NodeBuilder(ContentHandler):
     """SAX handler that builds the nodes."""
 
-    def __init__(self, document: XmlDocument, skipped_lines: int) -> None:
+    def __init__(self, document: XmlDocument, skipped_line_count: int) -> None:
         super().__init__()
-        self.skipped_lines = skipped_lines
+        self.skipped_line_count = skipped_line_count
         self.document = document
         self.root: XmlNode | None = None
         self.open_nodes: list[XmlNode] = []
@@ -200,9 +207,9 @@ class _NodeBuilder(ContentHandler):
         node = XmlNode(self.document, name, dict(attrs.items()), self.line(), parent)
         self.node_count += 1
         if len(self.open_nodes) >= MAX_DEPTH:
-            raise FormatError(f"{self.where()} nests elements deeper than the limit of {MAX_DEPTH}")
+            raise FormatError(f"{self.location()} nests elements deeper than the limit of {MAX_DEPTH}")
         if self.node_count > MAX_XML_ELEMENTS:
-            raise FormatError(f"{self.where()} exceeds the limit of {MAX_XML_ELEMENTS} elements")
+            raise FormatError(f"{self.location()} exceeds the limit of {MAX_XML_ELEMENTS} elements")
         if parent is None:
             self.root = node
         else:
@@ -218,13 +225,14 @@ class _NodeBuilder(ContentHandler):
 
     def line(self) -> int:
         locator: Any = getattr(self, "_locator", None)
-        return self.skipped_lines + (int(locator.getLineNumber() or 1) if locator is not None else 1)
+        return self.skipped_line_count + (int(locator.getLineNumber() or 1) if locator is not None else 1)
 
-    def where(self) -> str:
+    def location(self) -> str:
+        """Return file and line as the first words of a message, with a comma at the end."""
         return f"{self.document.file or 'the text'}, line {self.line()},"
 
     def explain(self, error: SAXParseException) -> str:
-        line, column = self.skipped_lines + (error.getLineNumber() or 1), error.getColumnNumber()
+        line, column = self.skipped_line_count + (error.getLineNumber() or 1), error.getColumnNumber()
         location = f"{self.document.file or 'the text'}, line {line}, column {column}"
         context = f" inside {self.open_nodes[-1].subject} (line {self.open_nodes[-1].line})" if self.open_nodes else ""
         message = error.getMessage()

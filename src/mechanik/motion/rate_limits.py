@@ -28,15 +28,15 @@ RateLimits = float | ArrayLike | Mapping[str, float]
 s^3."""
 
 
-def as_rate_limits(mechanism: Mechanism, rates: RateLimits | None, what: str, *, from_file: bool = False) -> Array:
-    """Largest rate (nv,) of each dof; infinite where no limit is given.
+def as_rate_limits(mechanism: Mechanism, rates: RateLimits | None, quantity: str, *, from_file: bool = False) -> Array:
+    """Return the largest rate (nv,) of each dof; infinite for dofs without a limit.
 
     The limit of a mimic joint also bounds its leader, divided by the ratio. The limit of a spherical joint applies to
     each of its three axes.
 
     Args:
-        rates: limits as the user gives them; None: none, or those of the model file.
-        what: "velocity", "acceleration" or "jerk".
+        rates: limits as the user gives them; None: no limits, or those of the model file.
+        quantity: "velocity", "acceleration" or "jerk".
         from_file: whether joints that `rates` does not name (all, if it is None) take the limits of the model file.
 
     Raises:
@@ -49,57 +49,57 @@ def as_rate_limits(mechanism: Mechanism, rates: RateLimits | None, what: str, *,
         rates_by_name: Mapping[str, float] = {} if rates is None else rates
         named_joints = [(name, *joint_and_dofs(name, mechanism.joints), rate) for name, rate in rates_by_name.items()]
         if from_file:
-            _apply_file_limits(mechanism, limits, what, {joint for _, joint, _, _ in named_joints})
+            _apply_file_limits(mechanism, limits, quantity, {joint for _, joint, _, _ in named_joints})
         for name, joint, dofs, rate in named_joints:
-            _apply_limit(mechanism, limits, joint, dofs, _positive_rate(rate, f"{what} of {name!r}"), name)
+            _apply_limit(mechanism, limits, joint, dofs, _positive_rate(rate, f"{quantity} of {name!r}"), name)
         return limits
     if not isinstance(rates, str) and np.ndim(cast("Any", rates)) != 0:
-        return _limits_from_array(mechanism, rates, what)
-    rate = _positive_rate(rates, what)
+        return _limits_from_array(mechanism, rates, quantity)
+    rate = _positive_rate(rates, quantity)
     for joint in mechanism.joints.values():
         if joint.dof and not joint.is_closure and joint in mechanism.kinematics.joint_indices:
             _apply_limit(mechanism, limits, joint, joint.dof, rate, joint.name)
     return limits
 
 
-def _apply_file_limits(mechanism: Mechanism, limits: Array, what: str, excluded: Collection[Joint]) -> None:
+def _apply_file_limits(mechanism: Mechanism, limits: Array, quantity: str, excluded_joints: Collection[Joint]) -> None:
     """Apply the limits of the model file, as URDF and SDF have for velocities; 0 in the file means unknown."""
     file_limits: Any = mechanism.extras.get("limits")
     if not isinstance(file_limits, Mapping):
         return
     for name, joint_limits in cast("Mapping[str, Any]", file_limits).items():
-        rate: Any = cast("Mapping[str, Any]", joint_limits).get(what) if isinstance(joint_limits, Mapping) else None
+        rate: Any = cast("Mapping[str, Any]", joint_limits).get(quantity) if isinstance(joint_limits, Mapping) else None
         joint = mechanism.joints.get(name)
         is_rate = isinstance(rate, int | float) and math.isfinite(rate) and rate > 0.0
-        if not is_rate or joint is None or joint in excluded or joint.is_closure:
+        if not is_rate or joint is None or joint in excluded_joints or joint.is_closure:
             continue
         if joint in mechanism.kinematics.joint_indices:
             _apply_limit(mechanism, limits, joint, joint.dof, float(rate), name)
 
 
-def _limits_from_array(mechanism: Mechanism, rates: Any, what: str) -> Array:
+def _limits_from_array(mechanism: Mechanism, rates: Any, quantity: str) -> Array:
     if np.shape(rates) != (mechanism.nv,):
         names = mechanism.space.v_names
         raise ShapeError(
-            f"{what} must be one number, {mechanism.nv} numbers (one for each dof), or numbers by joint, as in "
+            f"{quantity} must be one number, {mechanism.nv} numbers (one for each dof), or numbers by joint, as in "
             f"{{{names[0] if names else 'joint'!r}: 1.0}}, not an array of shape {np.shape(rates)}"
         )
-    numbers = as_vector(rates, mechanism.nv, what)
+    numbers = as_vector(rates, mechanism.nv, quantity)
     return np.array(
         [
-            _positive_rate(rate, f"{what} of {name!r}")
+            _positive_rate(rate, f"{quantity} of {name!r}")
             for name, rate in zip(mechanism.space.v_names, numbers, strict=True)
         ]
     )
 
 
-def _positive_rate(rate: object, what: str) -> float:
+def _positive_rate(rate: object, label: str) -> float:
     if isinstance(rate, str) or np.ndim(cast("Any", rate)) != 0:
-        raise ShapeError(f"{what} must be one number, or numbers by joint name, not {rate!r}")
-    number = as_number(rate, what, allow_infinite=True)
+        raise ShapeError(f"{label} must be one number, or numbers by joint name, not {rate!r}")
+    number = as_number(rate, label, allow_infinite=True)
     if not number > 0.0:
-        hold = "; use `lock` to keep a joint fixed" if number == 0.0 and what.startswith("velocity") else ""
-        raise LimitsError(f"{what} must be above 0, not {number:g}{hold}")
+        hint = "; use `lock` to keep a joint fixed" if number == 0.0 and label.startswith("velocity") else ""
+        raise LimitsError(f"{label} must be above 0, not {number:g}{hint}")
     return number
 
 
@@ -117,25 +117,25 @@ def _apply_limit(
             limits[column] = min(limits[column], rate / abs(ratio))
 
 
-def require_rate_limits(mechanism: Mechanism, rates: RateLimits | None, what: str, moves: Array) -> Array:
-    """Rate limits (nv,) above 0, finite for all dofs that move.
+def require_rate_limits(mechanism: Mechanism, rates: RateLimits | None, quantity: str, dof_motion: Array) -> Array:
+    """Return rate limits (nv,) above 0, which are finite for all dofs that move.
 
-        Args:
-    rates: limits as for `as_rate_limits`; joints that are not named (all, if None) take those of the model file.
-            what: "velocity", "acceleration" or "jerk".
-            moves: (nv,) nonzero for the dofs that move and so need a limit.
+    Args:
+        rates: limits as for `as_rate_limits`; joints that are not named (all, if None) take those of the model file.
+        quantity: "velocity", "acceleration" or "jerk".
+        dof_motion: (nv,) nonzero for the dofs that move and so need a limit.
 
-        Raises:
-            LimitsError: a dof that moves has no limit.
+    Raises:
+        LimitsError: a dof that moves has no limit.
     """
     names = mechanism.space.v_names
-    limits = as_rate_limits(mechanism, rates, what, from_file=True)
-    missing = [names[k] for k in np.flatnonzero(np.isinf(limits) & (moves != 0.0))]
-    if missing:
-        listed = ", ".join(repr(name) for name in missing[:4]) + (", ..." if len(missing) > 4 else "")
-        verb = "moves" if len(missing) == 1 else "move"
+    limits = as_rate_limits(mechanism, rates, quantity, from_file=True)
+    dofs_without_limit = [names[k] for k in np.flatnonzero(np.isinf(limits) & (dof_motion != 0.0))]
+    if dofs_without_limit:
+        listed_names = ", ".join(map(repr, dofs_without_limit[:4])) + (", ..." if len(dofs_without_limit) > 4 else "")
+        verb = "moves" if len(dofs_without_limit) == 1 else "move"
         raise LimitsError(
-            f"no {what} limit is known for {listed}, which {verb} along the path; give {what}= as one number or by "
-            "joint name"
+            f"no {quantity} limit is known for {listed_names}, which {verb} along the path; "
+            f"give {quantity}= as one number or by joint name"
         )
     return limits

@@ -297,7 +297,7 @@ def test_solver_stays_disposed_if_a_callback_starts_it_again(arm):
     live = make_live_solver(arm)
 
     def start_again(_: LiveState) -> None:
-        run = live._background.current
+        run = live._background.current_run
         assert run is not None
         wait_until(lambda: run.is_over)
         live.start()

@@ -78,8 +78,8 @@ def resolve_meshes(mechanism: Mechanism, files: FileResolver) -> None:
         mesh = instance.shape
         if not isinstance(mesh, Mesh):
             return instance
-        exists, path = files.locate(mesh.uri, mesh.path)
-        if not exists:
+        file_exists, path = files.locate(mesh.uri, mesh.path)
+        if not file_exists:
             missing_uris[mesh.uri] = None
         return instance if path == mesh.path else replace(instance, shape=replace(mesh, path=path))
 
@@ -103,8 +103,8 @@ def _read_inertial(value: JsonValue) -> Inertial:
 def _read_shape_instance(value: JsonValue) -> ShapeInstance:
     fields = value.fields()
     kind = fields["type"].choice(tuple(SHAPE_KEYS)) if "type" in fields else ""
-    required, optional = SHAPE_KEYS.get(kind, ((), ()))
-    record = value.object(("type", *required), (*optional, "position", "wxyz", "name", "material"))
+    required_keys, optional_keys = SHAPE_KEYS.get(kind, ((), ()))
+    record = value.object(("type", *required_keys), (*optional_keys, "position", "wxyz", "name", "material"))
     with value.error_context():
         return ShapeInstance(
             _read_shape(kind, record),
@@ -125,7 +125,7 @@ def _read_shape(kind: str, record: JsonRecord) -> Shape:
         case "capsule":
             return Capsule(record["radius"].number(), record["length"].number())
         case "convex_mesh":
-            return ConvexMesh([row.numbers(3) for row in record["points"].items(of="points")])
+            return ConvexMesh([row.numbers(3) for row in record["points"].items(item_names="points")])
         case "half_space":
             return HalfSpace()
         case "height_field":
@@ -147,7 +147,7 @@ def _read_material(value: JsonValue) -> Material:
 
 
 def _read_height_rows(value: JsonValue) -> list[list[float]]:
-    rows = [row.numbers() for row in value.items(of="rows of numbers")]
+    rows = [row.numbers() for row in value.items(item_names="rows of numbers")]
     if any(len(row) != len(rows[0]) for row in rows):
         value.fail("rows of the same length")
     return rows
@@ -204,16 +204,17 @@ def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
             continue
         number, coupled_value = value.number(), joint.value(dof)
         if abs(number - coupled_value) > AGREEMENT_TOLERANCE * (1 + abs(number)):
-            leader = joint._couplings[dof].leader.name
+            leader, unit = joint._couplings[dof].leader.name, dof_unit(dof)
             raise JsonPathError(
-                f"{value.path}: {number:g} contradicts the leader {leader!r}, which gives {coupled_value:g}"
+                f"{value.path}: {number:g} {unit} contradicts the leader {leader!r}, "
+                f"which gives {coupled_value:g} {unit}"
             )
         joint._values[dof] = number
     joint._invalidate()
 
 
 def set_targets(joint: Joint, record: JsonRecord) -> None:
-    """Set targets, rest pose, and whether both count full turns (`track_turns`)."""
+    """Set targets, rest pose, and whether both count full revolutions (`track_turns`)."""
     joint.track_turns = record.get("track_turns", JsonValue.flag, False)
     for key, values_by_dof in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
         if not record.has(key):
@@ -236,7 +237,15 @@ def _check_limits(joint: Joint, dof: DoF, value: JsonValue, label: str) -> None:
     lower, upper = joint.limits(dof)
     number = value.number()
     if not lower <= number <= upper:
-        raise JsonPathError(f"{value.path}: the {label} {number:g} is outside the limits {lower:g} to {upper:g}")
+        unit = dof_unit(dof)
+        raise JsonPathError(
+            f"{value.path}: the {label} {number:g} {unit} is outside the limits {lower:g} to {upper:g} {unit}"
+        )
+
+
+def dof_unit(dof: DoF) -> str:
+    """Return the unit of the values of a dof: "rad" or "m"."""
+    return "rad" if dof.is_rotation else "m"
 
 
 def read_dh(value: JsonValue) -> Mechanism:
@@ -261,11 +270,11 @@ def read_arm(value: JsonValue) -> Mechanism:
 
 def _call_with_record(function: Callable[..., Mechanism], value: JsonValue) -> Mechanism:
     parameters = inspect.signature(function).parameters.values()
-    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-    optional = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
+    required_keys = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    optional_keys = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
     arguments = {
-        key: read_pose(field) if isinstance(field.data, Mapping) else field.plain()
-        for key, field in value.object(required, optional).fields.items()
+        key: read_pose(field) if isinstance(field.data, Mapping) else field.plain_data()
+        for key, field in value.object(required_keys, optional_keys).fields.items()
     }
     with value.error_context():
         return function(**arguments)
@@ -320,11 +329,11 @@ def read_json(
         json_source = source if isinstance(source, Source) else open_source(source)
         files = file_resolver(json_source, packages)
         text = json_source.text()
-        with _prefix_errors_with_file(json_source.where):
+        with _prefix_errors_with_file(json_source.message_prefix):
             data = parse_json(text)
         if json_source.resolver is not None:
-            json_source.resolver.count_parts(_max_link_and_joint_count(data), json_source.where)
-        with _prefix_errors_with_file(json_source.where):
+            json_source.resolver.count_parts(_max_link_and_joint_count(data), json_source.message_prefix)
+        with _prefix_errors_with_file(json_source.message_prefix):
             mechanism = _read_document(JsonValue(data))
     resolve_meshes(mechanism, files)
     return mechanism
@@ -424,12 +433,12 @@ class _MechanismReader:
             self.read_allowed_collisions(document["allowed_collisions"], mechanism)
         if document.has("extras"):
             document["extras"].fields()  # raises an error if the value is not an object
-            mechanism.extras.update(document["extras"].plain())
+            mechanism.extras.update(document["extras"].plain_data())
         return mechanism
 
     def read_allowed_collisions(self, value: JsonValue, mechanism: Mechanism) -> None:
         pairs: dict[tuple[str, str], str] = {}
-        for pair in value.items(of="pairs"):
+        for pair in value.items(item_names="pairs"):
             record = pair.object(("links",), ("reason",))
             a, b = (self.link(name) for name in record["links"].items(2, "names of links"))
             pairs[mechanism.name_of(a), mechanism.name_of(b)] = record.get("reason", JsonValue.text, "")
@@ -486,7 +495,7 @@ class _MechanismReader:
     def add_joint_constraint(self, value: JsonValue) -> None:
         record = value.object(("terms",), ("name", "constant"))
         terms: dict[JointDof, list[float]] = {}
-        for item in record["terms"].items(of="terms"):
+        for item in record["terms"].items(item_names="terms"):
             term = item.object(("joint", "factors"), ("dof",))
             joint = self.joint(term["joint"])
             with item.error_context():
@@ -550,13 +559,13 @@ def _read_goal(record: JsonRecord) -> Goal:
 
 
 def _make_closure(closing_frame: Joint | Goal, link: Link, record: JsonRecord, error_value: JsonValue) -> None:
-    at = record.get("at", read_pose, Pose.identity())
+    pose_on_link = record.get("at", read_pose, Pose.identity())
     with error_value.error_context():
-        closing_frame.make_closure(link, at)
+        closing_frame.make_closure(link, pose_on_link)
 
 
 def _read_dofs(value: JsonValue) -> tuple[DoF, ...]:
-    names = [item.choice(DoF._member_names_) for item in value.items(of="dofs")]
+    names = [item.choice(DoF._member_names_) for item in value.items(item_names="dofs")]
     with value.error_context():
         return as_dofs(names)
 

@@ -90,8 +90,8 @@ class JsonValue:
     data: object
     path: str = ""
 
-    def fail(self, expected: str) -> NoReturn:
-        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected}, got {_format_data(self.data)}")
+    def fail(self, expected_value: str) -> NoReturn:
+        raise JsonPathError(f"{self.path or 'the top level'}: expected {expected_value}, got {_format_data(self.data)}")
 
     @contextmanager
     def error_context(self) -> Generator[None]:
@@ -103,19 +103,19 @@ class JsonValue:
         except MechanikError as error:
             raise JsonPathError(f"{self.path or 'the top level'}: {error}") from error
 
-    def object(self, required: Sequence[str], optional: Sequence[str] = ()) -> JsonRecord:
-        """Return the fields of an object; raise an error if a `required` key is missing or a key is unknown."""
+    def object(self, required_keys: Sequence[str], optional_keys: Sequence[str] = ()) -> JsonRecord:
+        """Return the fields of an object; raise an error if a required key is missing or a key is unknown."""
         fields = self.fields()
         for key, value in fields.items():
-            if key not in required and key not in optional:
-                similar_keys = difflib.get_close_matches(key, [*required, *optional], n=1, cutoff=0.6)
+            if key not in required_keys and key not in optional_keys:
+                similar_keys = difflib.get_close_matches(key, [*required_keys, *optional_keys], n=1, cutoff=0.6)
                 hint = (
                     f"did you mean {similar_keys[0]!r}?"
                     if similar_keys
-                    else f"the keys are {', '.join([*required, *optional])}"
+                    else f"the keys are {', '.join([*required_keys, *optional_keys])}"
                 )
                 raise JsonPathError(f"{value.path}: unknown key {key!r}; {hint}")
-        for key in required:
+        for key in required_keys:
             if key not in fields:
                 raise JsonPathError(f"{self.path or 'the top level'}: the key {key!r} is missing")
         return JsonRecord(fields)
@@ -135,13 +135,14 @@ class JsonValue:
             fields[key] = JsonValue(data, f"{prefix}{key}")
         return fields
 
-    def items(self, size: int | None = None, of: str = "values") -> list[JsonValue]:
-        expected = f"a list of {of}" if size is None else f"a list of {size} {of}"
+    def items(self, size: int | None = None, item_names: str = "values") -> list[JsonValue]:
+        """Return the items of a list; `item_names` is what the list contains, for the error message."""
+        expected_value = f"a list of {item_names}" if size is None else f"a list of {size} {item_names}"
         if not isinstance(self.data, list | tuple):
-            self.fail(expected)
+            self.fail(expected_value)
         items = cast("Sequence[object]", self.data)  # pyright: ignore[reportUnknownMemberType]
         if size is not None and len(items) != size:
-            self.fail(expected)
+            self.fail(expected_value)
         return [JsonValue(item, f"{self.path}[{k}]") for k, item in enumerate(items)]
 
     def number(self) -> float:
@@ -178,7 +179,7 @@ class JsonValue:
             self.fail("true or false")
         return self.data
 
-    def plain(self, max_depth: int = 8) -> Any:
+    def plain_data(self, max_depth: int = 8) -> Any:
         """Return the value after a check: objects, lists, strings, booleans, nulls and finite numbers are allowed."""
         if self.data is None or isinstance(self.data, bool):
             return self.data
@@ -188,8 +189,8 @@ class JsonValue:
             if max_depth == 0:
                 self.fail("a value with fewer nested levels")
             if isinstance(self.data, Mapping):  # pyright: ignore[reportUnknownMemberType]
-                return {key: value.plain(max_depth - 1) for key, value in self.fields().items()}
-            return [value.plain(max_depth - 1) for value in self.items()]
+                return {key: value.plain_data(max_depth - 1) for key, value in self.fields().items()}
+            return [value.plain_data(max_depth - 1) for value in self.items()]
         return self.number()
 
     def choice(self, choices: Sequence[str]) -> str:
@@ -245,12 +246,12 @@ _UNIT_NORM_TOLERANCE = 1e-14
 def read_quaternion(value: JsonValue) -> Array:
     """Read a quaternion wxyz, (4,), as a read-only array, and normalize it."""
     wxyz = np.array(value.numbers(4))
-    largest = np.abs(wxyz).max()
-    if largest < 1e-12:
+    max_component = np.abs(wxyz).max()
+    if max_component < 1e-12:
         value.fail("a quaternion w, x, y, z that is not zero")
-    norm = float(np.linalg.norm(wxyz / largest)) * largest
+    norm = float(np.linalg.norm(wxyz / max_component)) * max_component
     if abs(norm - 1.0) > _UNIT_NORM_TOLERANCE:
-        wxyz = wxyz / largest  # avoids overflow of the squares
+        wxyz = wxyz / max_component  # avoids overflow of the squares
         wxyz = wxyz / np.linalg.norm(wxyz)
     wxyz.flags.writeable = False
     return wxyz

@@ -72,7 +72,7 @@ def describe(mechanism: Mechanism) -> JsonObject:
         ],
         "configurations": _describe_configurations(mechanism),
         "allowed_collisions": _describe_allowed_collisions(mechanism),
-        "extras": JsonValue(mechanism.extras, "extras").plain(),
+        "extras": JsonValue(mechanism.extras, "extras").plain_data(),
     }
 
 
@@ -138,8 +138,8 @@ def _describe_frame(mechanism: Mechanism, frame: Frame) -> JsonObject:
 def _describe_link(mechanism: Mechanism, link: Link) -> JsonObject:
     return {
         **_describe_frame(mechanism, link),
-        "visuals": [_describe_shape(shape) for shape in link.visuals],
-        "collisions": [_describe_shape(shape) for shape in link.collisions],
+        "visuals": [_describe_shape(instance) for instance in link.visuals],
+        "collisions": [_describe_shape(instance) for instance in link.collisions],
         "inertial": _describe_inertial(link.inertial) if link.inertial is not None else None,
     }
 

@@ -4,10 +4,10 @@ MuJoCo rejects a model whose meshes or textures are missing, although they do no
 replace the missing files. MuJoCo can compute the mass of a body from its meshes, and then a placeholder gives a wrong
 mass. To detect this, the model is compiled with placeholders of two sizes, and masses that differ are dropped.
 
-A model in memory comes from an untrusted sender. MuJoCo would search the disk for it, run plugins, and allocate
-textures, grids and bodies of any size. So MuJoCo gets a sanitized text: includes are inserted, only elements that
-define the motion and the appearance remain, and every mesh is a placeholder. The origin of each line is stored for
-messages.
+An uploaded model (a source with a file resolver) is not trusted; a file on disk and a text of the caller are trusted.
+For an uploaded model, MuJoCo would search the disk for files that the model names, run plugins, and allocate textures,
+grids and bodies of any size. So MuJoCo gets a sanitized text: includes are inserted, only elements that define the
+motion and the appearance remain, and every mesh is a placeholder. The origin of each line is stored for messages.
 """
 
 from __future__ import annotations
@@ -42,21 +42,22 @@ _MISSING_FILE = re.compile(r"Error opening file '([^']+)'")
 
 
 def compile_with_placeholders(
-    compile_model: CompileFunction, known_files: Sequence[str] = ()
+    compile_model: CompileFunction, placeholder_files: Sequence[str] = ()
 ) -> tuple[Any, list[str], list[int]]:
     """Compile a model with a placeholder for each mesh and texture that cannot be opened.
 
     Args:
         compile_model: called with the placeholders, by file name.
-        known_files: names of files that get a placeholder without an attempt to open them.
+        placeholder_files: names of files that get a placeholder without an attempt to open them.
 
     Returns:
-        The model, the names of the missing files, and the indices of the bodies whose mass is unknown.
+        The model, the names of all files with a placeholder (including `placeholder_files`), and the indices of the
+        bodies whose mass is unknown.
 
     Raises:
         ValueError: any other error of MuJoCo.
     """
-    missing_files = list(known_files)
+    missing_files = list(placeholder_files)
     while True:
         try:
             model = compile_model(_placeholders(missing_files, 0.01))
@@ -171,7 +172,7 @@ class SanitizedMjcf:
         line_origins: origin of each line for messages, such as "arm.xml, line 12"; empty for an end tag.
         lines: the lines of the text.
         mesh_uris: the uri of the mesh that each placeholder replaces, by the name of the placeholder.
-        missing_uris: uris of files that are not in the archive.
+        missing_uris: uris of files that were not uploaded.
         omitted_tags: tags of the elements that were omitted with a warning, as keys.
     """
 
@@ -183,7 +184,7 @@ class SanitizedMjcf:
 
 
 def sanitize_mjcf(mjcf_source: Source, resolver: FileResolver) -> SanitizedMjcf:
-    """Return the sanitized text of a model in memory.
+    """Return the sanitized text of an uploaded model.
 
     Raises:
         FormatError: the text is not XML, has an element that is not allowed, or is too large.
@@ -221,7 +222,9 @@ def _open_included(node: XmlNode, resolver: FileResolver, included_files: set[st
     included_files.add(source.member)
     root = parse_xml(source, FormatError)
     if root.tag not in ("mujoco", "mujocoinclude"):
-        raise node.make_error(f"names {uri!r}, whose root element is <{root.tag}>")
+        raise node.make_error(
+            f"includes {uri!r}, whose root element is <{root.tag}>; it must be <mujoco> or <mujocoinclude>"
+        )
     return root
 
 
@@ -264,14 +267,14 @@ class _SanitizingWriter:
             children = [child for child in node.children if self._is_allowed(child)]
             attributes = "".join(f" {key}={_quote(value)}" for key, value in self._safe_attributes(node).items())
             self.result.lines.append(f"<{node.tag}{attributes}{'>' if children else '/>'}")
-            self.result.line_origins.append(node.where)
+            self.result.line_origins.append(node.location)
             if children:
                 stack += [f"</{node.tag}>", *reversed(children)]
         return self.result
 
     def _is_allowed(self, node: XmlNode) -> bool:
         if node.tag in FORBIDDEN_ELEMENTS:
-            raise node.make_error(f"{FORBIDDEN_ELEMENTS[node.tag]}, which is not allowed in an uploaded file")
+            raise node.make_error(f"{FORBIDDEN_ELEMENTS[node.tag]}, which is not allowed in an uploaded model")
         if node.tag in ALLOWED_ELEMENTS:
             return not (node.tag == "geom" and self._is_height_field(node))
         if node.tag not in IRRELEVANT_ELEMENTS:
@@ -324,7 +327,7 @@ def _quote(value: str) -> str:
 
 
 def omission_warning(tags: Iterable[str]) -> str:
-    return f"elements that are not read from an uploaded file are ignored: {list_names([f'<{tag}>' for tag in tags])}"
+    return f"these elements are ignored in an uploaded model: {list_names([f'<{tag}>' for tag in tags])}"
 
 
 FREE, BALL, SLIDE, HINGE = range(4)
@@ -334,7 +337,7 @@ JOINT_TYPE_NAMES = ("free", "ball", "slide", "hinge")
 
 ERROR_HINTS = {
     "mass and inertia of moving bodies": "; give that body a <geom> or an <inertial>",
-    "'mujocoinclude'": "; load the file that includes this one",
+    "'mujocoinclude'": "; load the file that includes this file",
     "Error opening file": "; MuJoCo searches beside the model and in the folder that <compiler> names",
 }
 """Advice for some of MuJoCo's error messages, by a part of the message."""
@@ -347,54 +350,58 @@ class MjcfModel:
 
     Attributes:
         mujoco: the module.
-        raw: the `mujoco.MjModel`.
-        where: prefix of messages: the file name and a colon, or nothing.
+        mj_model: the `mujoco.MjModel`.
+        message_prefix: prefix of messages: the file name and a colon, or nothing.
         warnings: the warnings so far.
-        bodies, joints: names by index; unnamed bodies are named by their index, unnamed joints after their body.
-        bodies_without_mass: indices of the bodies whose mass is unknown, because their meshes are missing.
-        sanitized: the text that MuJoCo compiled for a model in memory; otherwise None.
-        joint_names: all joint names in use, including the joints that the reader adds.
+        body_names, joint_names: names by index; unnamed bodies are named by their index, unnamed joints after their
+            body.
+        bodies_without_mass: indices of the bodies whose mass is unknown, because MuJoCo had placeholders for their
+            meshes.
+        sanitized_mjcf: the text that MuJoCo compiled for an uploaded model; otherwise None.
+        used_joint_names: all joint names in use, including the joints that the reader adds.
     """
 
-    def __init__(self, mujoco: Any, raw: Any, where: str) -> None:
-        self.mujoco, self.raw, self.where = mujoco, raw, where
+    def __init__(self, mujoco: Any, mj_model: Any, message_prefix: str) -> None:
+        self.mujoco, self.mj_model, self.message_prefix = mujoco, mj_model, message_prefix
         self.warnings: list[str] = []
         self.bodies_without_mass: frozenset[int] = frozenset()
-        self.sanitized: SanitizedMjcf | None = None
-        body_names = [self.name_of("body", body) for body in range(raw.nbody)]
-        used_names = set(body_names)
-        self.bodies = [name or unused_name(f"body{body}", used_names) for body, name in enumerate(body_names)]
-        joint_names = [self.name_of("joint", joint) for joint in range(raw.njnt)]
-        self.joint_names = set(joint_names)
-        self.joints = [
-            name or unused_name(f"{self.bodies[body]}_{JOINT_TYPE_NAMES[joint_type]}", self.joint_names)
-            for name, body, joint_type in zip(joint_names, raw.jnt_bodyid.tolist(), raw.jnt_type.tolist(), strict=True)
+        self.sanitized_mjcf: SanitizedMjcf | None = None
+        body_names = [self.name_of("body", body) for body in range(mj_model.nbody)]
+        used_body_names = set(body_names)
+        self.body_names = [name or unused_name(f"body{body}", used_body_names) for body, name in enumerate(body_names)]
+        joint_names = [self.name_of("joint", joint) for joint in range(mj_model.njnt)]
+        self.used_joint_names = set(joint_names)
+        self.joint_names = [
+            name or unused_name(f"{self.body_names[body]}_{JOINT_TYPE_NAMES[joint_type]}", self.used_joint_names)
+            for name, body, joint_type in zip(
+                joint_names, mj_model.jnt_bodyid.tolist(), mj_model.jnt_type.tolist(), strict=True
+            )
         ]
 
     @property
     def name(self) -> str:
         """Name of the model in the file; empty if it is MuJoCo's default."""
-        name = bytes(self.raw.names).split(b"\0")[0].decode(errors="replace")
+        name = bytes(self.mj_model.names).split(b"\0")[0].decode(errors="replace")
         return "" if name == "MuJoCo Model" else name
 
-    def name_of(self, kind: str, number: int) -> str:
+    def name_of(self, kind: str, index: int) -> str:
         """Return the name of a body, joint, site, ... in the file; empty if it has none."""
-        return self.mujoco.mj_id2name(self.raw, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), number) or ""
+        return self.mujoco.mj_id2name(self.mj_model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index) or ""
 
     def warn(self, message: str) -> None:
-        self.warnings.append(f"{self.where}{message}")
+        self.warnings.append(f"{self.message_prefix}{message}")
 
-    def pose_of(self, kind: str, number: int) -> Array:
+    def pose_of(self, kind: str, index: int) -> Array:
         """Return the pose (4, 4) of a "body" in its parent, or of a "geom" or "site" in its body."""
-        position, wxyz = getattr(self.raw, f"{kind}_pos")[number], getattr(self.raw, f"{kind}_quat")[number]
+        position, wxyz = getattr(self.mj_model, f"{kind}_pos")[index], getattr(self.mj_model, f"{kind}_quat")[index]
         return from_position_wxyz(position, wxyz)
 
-    def file_of(self, kind: str, number: int) -> str:
+    def file_of(self, kind: str, index: int) -> str:
         """Return the path from which MuJoCo read a "mesh" or "tex"; empty if it was not read from a file."""
-        address = int(getattr(self.raw, f"{kind}_pathadr")[number])
+        address = int(getattr(self.mj_model, f"{kind}_pathadr")[index])
         if address < 0:
             return ""
-        return bytes(self.raw.paths)[address:].split(b"\0")[0].decode(errors="replace")
+        return bytes(self.mj_model.paths)[address:].split(b"\0")[0].decode(errors="replace")
 
 
 def compile_mjcf(mjcf_source: Source) -> MjcfModel:
@@ -410,44 +417,44 @@ def compile_mjcf(mjcf_source: Source) -> MjcfModel:
         raise MissingExtra("reading MJCF", "mjcf") from None
     module: Any = mujoco
 
-    sanitized = None if mjcf_source.resolver is None else sanitize_mjcf(mjcf_source, mjcf_source.resolver)
+    sanitized_mjcf = None if mjcf_source.resolver is None else sanitize_mjcf(mjcf_source, mjcf_source.resolver)
 
     def compile_model(files: dict[str, bytes]) -> Any:
-        if sanitized is not None:
-            return module.MjModel.from_xml_string("\n".join(sanitized.lines), files)
+        if sanitized_mjcf is not None:
+            return module.MjModel.from_xml_string("\n".join(sanitized_mjcf.lines), files)
         if mjcf_source.path is not None:
             return module.MjModel.from_xml_path(str(mjcf_source.path), files)
         return module.MjModel.from_xml_string(mjcf_source.text().lstrip("\ufeff"), files)
 
     try:
         with _collect_warnings(module) as messages:
-            raw, missing_files, bodies_without_mass = compile_with_placeholders(
-                compile_model, list(sanitized.mesh_uris) if sanitized else ()
+            mj_model, missing_files, bodies_without_mass = compile_with_placeholders(
+                compile_model, list(sanitized_mjcf.mesh_uris) if sanitized_mjcf else ()
             )
     except (ValueError, TypeError, OSError, RuntimeError, module.FatalError, module.UnexpectedError) as error:
         if isinstance(error, FormatError):
             raise
         parse_xml(mjcf_source)  # raises a better error if the text is not XML
-        if sanitized is not None:
-            raise FormatError(_explain(str(error), sanitized.line_origins)) from None
-        raise FormatError(f"{mjcf_source.where}{_explain(str(error))}") from None
-    if raw.nbody < 2:
-        raise FormatError(f"{mjcf_source.where}the MJCF has no <body> in its <worldbody>")
-    model = MjcfModel(module, raw, mjcf_source.where)
+        if sanitized_mjcf is not None:
+            raise FormatError(_explain(str(error), sanitized_mjcf.line_origins)) from None
+        raise FormatError(f"{mjcf_source.message_prefix}{_explain(str(error))}") from None
+    if mj_model.nbody < 2:
+        raise FormatError(f"{mjcf_source.message_prefix}the MJCF has no <body> in its <worldbody>")
+    model = MjcfModel(module, mj_model, mjcf_source.message_prefix)
     for message in dict.fromkeys(messages):
         model.warn(f"MuJoCo warns: {' '.join(message.split())}")
-    if sanitized is not None:
-        model.sanitized, missing_files = sanitized, sanitized.missing_uris
-        if sanitized.omitted_tags:
-            model.warn(omission_warning(sanitized.omitted_tags))
+    if sanitized_mjcf is not None:
+        model.sanitized_mjcf, missing_files = sanitized_mjcf, sanitized_mjcf.missing_uris
+        if sanitized_mjcf.omitted_tags:
+            model.warn(omission_warning(sanitized_mjcf.omitted_tags))
     if missing_files:
         model.warn(
-            f"{format_count(len(missing_files), 'file')} could not be opened, so their shapes are "
-            f"missing: {list_names(missing_files)}"
+            f"{format_count(len(missing_files), 'mesh or texture file')} could not be opened: "
+            f"{list_names(missing_files)}"
         )
     if bodies_without_mass:
-        names = [model.bodies[body] for body in bodies_without_mass]
-        reason = "their meshes are missing" if sanitized is None else "meshes of an upload are not passed to MuJoCo"
+        names = [model.body_names[body] for body in bodies_without_mass]
+        reason = "their meshes are missing" if sanitized_mjcf is None else "uploaded meshes are not passed to MuJoCo"
         model.warn(f"the mass of these bodies is unknown, because {reason}: {list_names(names)}")
     model.bodies_without_mass = frozenset(bodies_without_mass)
     return model
@@ -484,13 +491,14 @@ def _explain(message: str, line_origins: Sequence[str] = ()) -> str:
         line_origins: origin of each line of a sanitized text; empty for a file.
     """
     text = " ".join(message.split())
-    line = re.search(r"(?:, line |Line number=)(\d+)", text)
+    line_match = re.search(r"(?:, line |Line number=)(\d+)", text)
     text = re.sub(r"^(XML Error: |Error: |XML parse error \d+: )+", "", text)
     text = re.sub(r" Element name '', id \d+(, line \d+)?", "", text)
     text = re.sub(r" Element (?:name )?('[^']*')(?:, id \d+)?(?:, line \d+)?", r" (element \1)", text)
     hint = next((hint for part, hint in ERROR_HINTS.items() if part in message), "")
-    where = f"line {line[1]}: " if line and line[1] != "0" else ""
-    if where and line_origins:
-        number = int(line[1]) if line else 0
-        where = f"{line_origins[number - 1]}: " if number <= len(line_origins) and line_origins[number - 1] else ""
-    return f"{where}MuJoCo rejects the model: {text}{hint}"
+    location = f"line {line_match[1]}: " if line_match and line_match[1] != "0" else ""
+    if location and line_origins:
+        line_number = int(line_match[1]) if line_match else 0
+        origin = line_origins[line_number - 1] if line_number <= len(line_origins) else ""
+        location = f"{origin}: " if origin else ""
+    return f"{location}MuJoCo rejects the model: {text}{hint}"

@@ -37,17 +37,17 @@ class GeomReader:
 
     def read_shapes(self, body: int) -> tuple[list[ShapeInstance], list[ShapeInstance]]:
         """Return the visuals (drawn geoms) and the collisions (geoms with contacts) of a body; a geom can be both."""
-        raw = self.model.raw
+        mj_model = self.model.mj_model
         visuals: list[ShapeInstance] = []
         collisions: list[ShapeInstance] = []
-        start = int(raw.body_geomadr[body])
-        for geom in range(start, start + int(raw.body_geomnum[body])):
+        first_geom = int(mj_model.body_geomadr[body])
+        for geom in range(first_geom, first_geom + int(mj_model.body_geomnum[body])):
             instance = self._read_shape_instance(geom)
             if instance is None:
                 continue
-            if int(raw.geom_group[geom]) < FIRST_HIDDEN_GROUP:
+            if int(mj_model.geom_group[geom]) < FIRST_HIDDEN_GROUP:
                 visuals.append(instance)
-            if raw.geom_contype[geom] or raw.geom_conaffinity[geom]:
+            if mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom]:
                 collisions.append(instance)
         return visuals, collisions
 
@@ -62,15 +62,15 @@ class GeomReader:
         if shape is None:
             return None
         if isinstance(shape, Mesh):  # MuJoCo moves a mesh to its centre of mass; `Mesh` uses the frame of the file
-            mesh, raw = int(self.model.raw.geom_dataid[geom]), self.model.raw
-            X_body_shape = X_body_shape @ inverse(from_position_wxyz(raw.mesh_pos[mesh], raw.mesh_quat[mesh]))
+            mesh, mj_model = int(self.model.mj_model.geom_dataid[geom]), self.model.mj_model
+            X_body_shape = X_body_shape @ inverse(from_position_wxyz(mj_model.mesh_pos[mesh], mj_model.mesh_quat[mesh]))
         name = self.model.name_of("geom", geom)
         return ShapeInstance(shape, Pose.from_matrix(X_body_shape), self._read_material(geom), name)
 
     def _read_shape(self, geom: int) -> Shape | None:
-        raw, geom_types = self.model.raw, self.model.mujoco.mjtGeom
-        geom_type = int(raw.geom_type[geom])
-        a, b, c = (float(size) for size in raw.geom_size[geom])
+        mj_model, geom_types = self.model.mj_model, self.model.mujoco.mjtGeom
+        geom_type = int(mj_model.geom_type[geom])
+        a, b, c = (float(size) for size in mj_model.geom_size[geom])
         if geom_type == geom_types.mjGEOM_BOX:
             return Box((2 * a, 2 * b, 2 * c))
         if geom_type == geom_types.mjGEOM_SPHERE:
@@ -82,24 +82,24 @@ class GeomReader:
         if geom_type == geom_types.mjGEOM_ELLIPSOID:
             return self._read_ellipsoid((a, b, c))
         if geom_type == geom_types.mjGEOM_MESH:
-            return self._read_mesh(int(raw.geom_dataid[geom]))
+            return self._read_mesh(int(mj_model.geom_dataid[geom]))
         if geom_type == geom_types.mjGEOM_PLANE:  # infinite for contacts; its size is for display
             return HalfSpace()
         if geom_type == geom_types.mjGEOM_HFIELD:
-            return self._read_height_field(int(raw.geom_dataid[geom]))
+            return self._read_height_field(int(mj_model.geom_dataid[geom]))
         self._count_ignored(geom_types(geom_type).name.removeprefix("mjGEOM_").lower())
         return None
 
     def _read_height_field(self, field: int) -> HeightField:
         """Return a height field. MuJoCo stores heights from 0 to 1, rows along y, and half sizes along x and y."""
-        raw = self.model.raw
-        x, y, top, bottom = (float(size) for size in raw.hfield_size[field])
-        rows, columns, data_start = (
-            int(values[field]) for values in (raw.hfield_nrow, raw.hfield_ncol, raw.hfield_adr)
+        mj_model = self.model.mj_model
+        x, y, top, bottom = (float(size) for size in mj_model.hfield_size[field])
+        row_count, column_count, data_start = (
+            int(values[field]) for values in (mj_model.hfield_nrow, mj_model.hfield_ncol, mj_model.hfield_adr)
         )
-        heights = np.array(raw.hfield_data[data_start : data_start + rows * columns], dtype=np.float64).reshape(
-            rows, columns
-        )
+        heights = np.array(
+            mj_model.hfield_data[data_start : data_start + row_count * column_count], dtype=np.float64
+        ).reshape(row_count, column_count)
         return HeightField(top * heights, (2 * x, 2 * y), -bottom)
 
     def _read_ellipsoid(self, radii: tuple[float, float, float]) -> Shape | None:
@@ -114,9 +114,9 @@ class GeomReader:
         if not file:
             self._count_ignored("mesh without a file")
             return None
-        sx, sy, sz = (float(scale) for scale in self.model.raw.mesh_scale[mesh])
-        if self.model.sanitized is not None:
-            return Mesh(self.model.sanitized.mesh_uris.get(file, file), (sx, sy, sz))
+        sx, sy, sz = (float(scale) for scale in self.model.mj_model.mesh_scale[mesh])
+        if self.model.sanitized_mjcf is not None:
+            return Mesh(self.model.sanitized_mjcf.mesh_uris.get(file, file), (sx, sy, sz))
         folder = self.folder or Path()
         # MuJoCo stores the path that it opened, or, in some versions, the path in the file
         path = next((path for path in (Path(file), folder / file) if path.is_file()), None)
@@ -124,21 +124,23 @@ class GeomReader:
         return Mesh(uri, (sx, sy, sz), None if path is None else str(path))
 
     def _read_material(self, geom: int) -> Material:
-        raw = self.model.raw
-        number = int(raw.geom_matid[geom])
-        r, g, b, a = (float(channel) for channel in (raw.geom_rgba[geom] if number < 0 else raw.mat_rgba[number]))
-        return Material("" if number < 0 else self.model.name_of("material", number), (r, g, b, a))
+        mj_model = self.model.mj_model
+        material = int(mj_model.geom_matid[geom])
+        r, g, b, a = (
+            float(channel) for channel in (mj_model.geom_rgba[geom] if material < 0 else mj_model.mat_rgba[material])
+        )
+        return Material("" if material < 0 else self.model.name_of("material", material), (r, g, b, a))
 
     def _count_ignored(self, kind: str) -> None:
         self._ignored_counts[kind] = self._ignored_counts.get(kind, 0) + 1
 
 
 def read_body_inertial(model: MjcfModel, body: int) -> Inertial | None:
-    """Return mass and principal inertia in MuJoCo, from the file or from the geoms; None if unknown or zero."""
-    raw = model.raw
-    mass = float(raw.body_mass[body])
+    """Return mass (kg) and principal inertia (kg m²) in MuJoCo, from the file or the geoms; None if unknown or zero."""
+    mj_model = model.mj_model
+    mass = float(mj_model.body_mass[body])
     if mass <= 0.0 or body in model.bodies_without_mass:
         return None
-    xx, yy, zz = (float(moment) for moment in raw.body_inertia[body])
-    pose = Pose(raw.body_ipos[body].copy(), raw.body_iquat[body].copy())
+    xx, yy, zz = (float(moment) for moment in mj_model.body_inertia[body])
+    pose = Pose(mj_model.body_ipos[body].copy(), mj_model.body_iquat[body].copy())
     return Inertial(mass, pose, (xx, 0.0, 0.0, yy, 0.0, zz))

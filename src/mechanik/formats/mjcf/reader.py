@@ -6,7 +6,8 @@ between each two joints. Sites are links fixed to their body. <equality> element
 - connect becomes a closure with a spherical joint.
 - weld becomes a rigid closure, or a closure with a spherical joint if its torquescale is 0.
 - connect or weld with a mocap body, which a user moves, becomes a goal.
-- joint becomes a coupling if it is linear, otherwise a joint constraint; without a second joint, it fixes the limits.
+- joint becomes a coupling if it is linear, otherwise a joint constraint. Without a second joint, it sets both limits of
+  its joint to one value.
 - tendon becomes a joint constraint on the joints in the tendons.
 
 qpos and q contain the same numbers in the same order, except that mimic joints are not in q. A hinge or slide has one
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from mechanik.errors import CouplingError, NotARotation, ShapeError, UnknownName
+from mechanik.formats.json.reader import dof_unit
 from mechanik.formats.mjcf.compiled_model import BALL, FREE, SLIDE, MjcfModel, compile_mjcf, unused_name
 from mechanik.formats.mjcf.mjcf_geometry import GeomReader, read_body_inertial
 from mechanik.formats.source import Source, open_source
@@ -73,10 +75,10 @@ def from_qpos(mechanism: Mechanism, qpos: ArrayLike) -> Array:
                 if index is not None:
                     q[..., index] = values[..., address + k]
     for k in mechanism.space.quaternions_q:
-        length = np.linalg.norm(q[..., k : k + 4], axis=-1, keepdims=True)
-        if not (length > 1e-9).all():
+        norm = np.linalg.norm(q[..., k : k + 4], axis=-1, keepdims=True)
+        if not (norm > 1e-9).all():
             raise NotARotation(f"qpos has a zero quaternion for {mechanism.space.q_names[k]!r}")
-        q[..., k : k + 4] /= length
+        q[..., k : k + 4] /= norm
     return q
 
 
@@ -151,92 +153,97 @@ class EqualityReader:
     def __init__(self, model: MjcfModel, links: Sequence[Link], joints: Sequence[Joint]) -> None:
         self.model, self.links, self.joints = model, links, joints
         self.constraint_names: set[str] = set()
-        self.initial_data: Any = model.mujoco.MjData(model.raw)
+        self.initial_data: Any = model.mujoco.MjData(model.mj_model)
         """`mujoco.MjData` at MuJoCo's initial configuration."""
-        model.mujoco.mj_kinematics(model.raw, self.initial_data)
+        model.mujoco.mj_kinematics(model.mj_model, self.initial_data)
 
     def read(self) -> None:
-        raw, equality_types = self.model.raw, self.model.mujoco.mjtEq
-        for number in range(raw.neq):
-            equality_type = int(raw.eq_type[number])
+        mj_model, equality_types = self.model.mj_model, self.model.mujoco.mjtEq
+        for index in range(mj_model.neq):
+            equality_type = int(mj_model.eq_type[index])
             type_name = equality_types(equality_type).name.removeprefix("mjEQ_").lower()
-            label = self.model.name_of("equality", number) or f"{type_name} {number}"
-            if not raw.eq_active0[number]:
+            label = self.model.name_of("equality", index) or f"{type_name} {index}"
+            if not mj_model.eq_active0[index]:
                 self.model.warn(f"equality {label!r} is not active; it is ignored")
             elif equality_type in (equality_types.mjEQ_CONNECT, equality_types.mjEQ_WELD):
-                self._connect_bodies(number, label, type_name)
+                self._connect_bodies(index, label, type_name)
             elif equality_type == equality_types.mjEQ_JOINT:
-                self._read_joint_equality(number, label)
+                self._read_joint_equality(index, label)
             elif equality_type == equality_types.mjEQ_TENDON:
-                self._read_tendon_equality(number, label)
+                self._read_tendon_equality(index, label)
             else:
                 self.model.warn(f"equality {label!r} has the type {type_name}, which is not supported; it is ignored")
 
     # ---- bodies -----------------------------------------------------------------------------
 
-    def _connect_bodies(self, number: int, label: str, type_name: str) -> None:
-        raw = self.model.raw
-        body1, body2, X_1, X_2 = self._ends_of(number, type_name)
+    def _connect_bodies(self, index: int, label: str, type_name: str) -> None:
+        mj_model = self.model.mj_model
+        body1, body2, X_body1_end, X_body2_end = self._ends_of(index, type_name)
         is_mocap1, is_mocap2 = (self._moves_with_mocap(body) for body in (body1, body2))
-        welded_to = [
-            0 if is_mocap else int(raw.body_weldid[body]) for body, is_mocap in ((body1, is_mocap1), (body2, is_mocap2))
+        weld_groups = [
+            0 if is_mocap else int(mj_model.body_weldid[body])
+            for body, is_mocap in ((body1, is_mocap1), (body2, is_mocap2))
         ]
-        if welded_to[0] == welded_to[1]:
+        if weld_groups[0] == weld_groups[1]:
             self.model.warn(
-                f"equality {label!r} connects {self.model.bodies[body1]!r} and {self.model.bodies[body2]!r}, "
+                f"equality {label!r} connects {self.model.body_names[body1]!r} and {self.model.body_names[body2]!r}, "
                 "which no joint moves relative to each other; it is ignored"
             )
             return
         name = (
-            self.model.name_of("equality", number)
-            or f"{type_name}_{self.model.bodies[body1]}_{self.model.bodies[body2]}"
+            self.model.name_of("equality", index)
+            or f"{type_name}_{self.model.body_names[body1]}_{self.model.body_names[body2]}"
         )
-        name = unused_name(name, self.model.joint_names)
-        is_spherical = type_name == "connect" or raw.eq_data[number, 10] == 0.0
+        name = unused_name(name, self.model.used_joint_names)
+        is_spherical = type_name == "connect" or mj_model.eq_data[index, 10] == 0.0
         if is_mocap1 or is_mocap2:
             if is_mocap2:
-                body1, body2, X_1, X_2 = body2, body1, X_2, X_1
+                body1, body2, X_body1_end, X_body2_end = body2, body1, X_body2_end, X_body1_end
             goal = Goal(name, dof=TRANSLATIONS if is_spherical else ALL_DOFS)
-            goal.matrix = X_1
+            goal.matrix = X_body1_end
             self.links[body1].add_child(goal)
-            goal.make_closure(self.links[body2], X_2)
+            goal.make_closure(self.links[body2], X_body2_end)
             return
         if is_spherical:  # the rotation of the closing joint must be the identity at the initial configuration
-            R_1, R_2 = (
-                self.initial_data.xmat[body].reshape(3, 3) @ X[:3, :3] for body, X in ((body1, X_1), (body2, X_2))
+            R_world_end1, R_world_end2 = (
+                self.initial_data.xmat[body].reshape(3, 3) @ X[:3, :3]
+                for body, X in ((body1, X_body1_end), (body2, X_body2_end))
             )
-            X_2 = X_2 @ make_pose(R_2.T @ R_1, np.zeros(3))
+            X_body2_end = X_body2_end @ make_pose(R_world_end2.T @ R_world_end1, np.zeros(3))
         joint = Joint(name, dof=ROTATIONS if is_spherical else ())
-        joint.matrix = X_1
+        joint.matrix = X_body1_end
         self.links[body1].add_child(joint)
-        joint.make_closure(self.links[body2], X_2)
+        joint.make_closure(self.links[body2], X_body2_end)
 
     def _moves_with_mocap(self, body: int) -> bool:
         """Return whether a body is a mocap body or is fixed to a mocap body."""
-        raw = self.model.raw
-        while body and raw.body_mocapid[body] < 0 and not raw.body_jntnum[body]:
-            body = int(raw.body_parentid[body])
-        return bool(raw.body_mocapid[body] >= 0)
+        mj_model = self.model.mj_model
+        while body and mj_model.body_mocapid[body] < 0 and not mj_model.body_jntnum[body]:
+            body = int(mj_model.body_parentid[body])
+        return bool(mj_model.body_mocapid[body] >= 0)
 
-    def _ends_of(self, number: int, type_name: str) -> tuple[int, int, Array, Array]:
-        """Return two bodies, and on each a pose (4, 4); the poses coincide, for connect only their positions."""
-        raw = self.model.raw
-        object1, object2 = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        if int(raw.eq_objtype[number]) == int(self.model.mujoco.mjtObj.mjOBJ_SITE):
-            X_1, X_2 = self.model.pose_of("site", object1), self.model.pose_of("site", object2)
-            return int(raw.site_bodyid[object1]), int(raw.site_bodyid[object2]), X_1, X_2
-        data = raw.eq_data[number]
+    def _ends_of(self, index: int, type_name: str) -> tuple[int, int, Array, Array]:
+        """Return the indices of two bodies, and a pose (4, 4) on each body.
+
+        The equality requires that the poses coincide; for connect only their positions.
+        """
+        mj_model = self.model.mj_model
+        object1, object2 = int(mj_model.eq_obj1id[index]), int(mj_model.eq_obj2id[index])
+        if int(mj_model.eq_objtype[index]) == int(self.model.mujoco.mjtObj.mjOBJ_SITE):
+            X_body1_end, X_body2_end = self.model.pose_of("site", object1), self.model.pose_of("site", object2)
+            return int(mj_model.site_bodyid[object1]), int(mj_model.site_bodyid[object2]), X_body1_end, X_body2_end
+        data = mj_model.eq_data[index]
         if type_name == "connect":
             return object1, object2, translation(data[:3]), translation(data[3:6])
         return object1, object2, from_position_wxyz(data[3:6], data[6:10]), translation(data[:3])
 
     # ---- joints and tendons -----------------------------------------------------------------
 
-    def _read_joint_equality(self, number: int, label: str) -> None:
+    def _read_joint_equality(self, index: int, label: str) -> None:
         """Read a joint equality: value - ref of the first joint is a polynomial of value - ref of the second joint."""
-        raw = self.model.raw
-        mimic, leader = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        polynomial = _trimmed_polynomial(raw.eq_data[number, :5])
+        mj_model = self.model.mj_model
+        mimic, leader = int(mj_model.eq_obj1id[index]), int(mj_model.eq_obj2id[index])
+        polynomial = _trimmed_polynomial(mj_model.eq_data[index, :5])
         reference = self._reference_value(mimic)
         if leader < 0 or polynomial.degree() == 0:
             self._fix_value(mimic, reference + float(polynomial.coef[0]), label)
@@ -256,24 +263,24 @@ class EqualityReader:
                 return
         self._add_constraint({mimic: Polynomial([0.0, 1.0]), leader: -value}, label)
 
-    def _read_tendon_equality(self, number: int, label: str) -> None:
+    def _read_tendon_equality(self, index: int, label: str) -> None:
         """Read a tendon equality of fixed tendons.
 
         length - length0 of the first tendon is a polynomial of length - length0 of the second tendon.
         """
-        raw = self.model.raw
-        tendon1, tendon2 = int(raw.eq_obj1id[number]), int(raw.eq_obj2id[number])
-        polynomial = _trimmed_polynomial(raw.eq_data[number, :5])
+        mj_model = self.model.mj_model
+        tendon1, tendon2 = int(mj_model.eq_obj1id[index]), int(mj_model.eq_obj2id[index])
+        polynomial = _trimmed_polynomial(mj_model.eq_data[index, :5])
         coefficients = [fixed_tendon_coefficients(self.model, tendon) for tendon in (tendon1, tendon2) if tendon >= 0]
         if not all(coefficients):
             self.model.warn(f"equality {label!r} has a spatial tendon, which is not supported; it is ignored")
             return
         terms: PolynomialTerms = {joint: Polynomial([0.0, c]) for joint, c in coefficients[0].items()}
-        constant_term = -float(raw.tendon_length0[tendon1])
+        constant_term = -float(mj_model.tendon_length0[tendon1])
         if tendon2 < 0 or polynomial.degree() == 0:
             constant_term -= float(polynomial.coef[0])
         elif polynomial.degree() == 1 or len(coefficients[1]) == 1:
-            offset = -float(raw.tendon_length0[tendon2])
+            offset = -float(mj_model.tendon_length0[tendon2])
             if polynomial.degree() == 1:
                 constant_term -= float(polynomial(offset))
                 slope = float(polynomial.coef[1])
@@ -301,18 +308,19 @@ class EqualityReader:
         if coefficients_by_joint:
             JointConstraint(coefficients_by_joint, constant=constant, name=unused_name(label, self.constraint_names))
 
-    def _fix_value(self, number: int, value: float, label: str) -> None:
-        joint = self.joints[number]
+    def _fix_value(self, index: int, value: float, label: str) -> None:
+        joint = self.joints[index]
         lower, upper = joint.limits(joint.dof[0])
         if not lower <= value <= upper:
+            unit = dof_unit(joint.dof[0])
             self.model.warn(
-                f"equality {label!r} fixes joint {joint.name!r} at {value:g}, outside its limits {lower:g} to "
-                f"{upper:g}; the limits are ignored"
+                f"equality {label!r} fixes joint {joint.name!r} at {value:g} {unit}, outside its limits {lower:g} to "
+                f"{upper:g} {unit}; the limits are ignored"
             )
         joint.set_limits(value, value)
 
     def _reference_value(self, joint: int) -> float:
-        return float(self.model.raw.qpos0[int(self.model.raw.jnt_qposadr[joint])])
+        return float(self.model.mj_model.qpos0[int(self.model.mj_model.jnt_qposadr[joint])])
 
 
 def fixed_tendon_coefficients(model: MjcfModel, tendon: int) -> Mapping[int, float]:
@@ -320,14 +328,14 @@ def fixed_tendon_coefficients(model: MjcfModel, tendon: int) -> Mapping[int, flo
 
     The length of a fixed tendon is the sum of coefficient * joint value.
     """
-    raw = model.raw
-    start = int(raw.tendon_adr[tendon])
+    mj_model = model.mj_model
+    first_wrap = int(mj_model.tendon_adr[tendon])
     coefficients: dict[int, float] = {}
-    for k in range(start, start + int(raw.tendon_num[tendon])):
-        if int(raw.wrap_type[k]) != int(model.mujoco.mjtWrap.mjWRAP_JOINT):
+    for k in range(first_wrap, first_wrap + int(mj_model.tendon_num[tendon])):
+        if int(mj_model.wrap_type[k]) != int(model.mujoco.mjtWrap.mjWRAP_JOINT):
             return {}
-        joint = int(raw.wrap_objid[k])
-        coefficients[joint] = coefficients.get(joint, 0.0) + float(raw.wrap_prm[k])
+        joint = int(mj_model.wrap_objid[k])
+        coefficients[joint] = coefficients.get(joint, 0.0) + float(mj_model.wrap_prm[k])
     return coefficients
 
 
@@ -338,8 +346,8 @@ def _trimmed_polynomial(coefficients: Array) -> Polynomial:
 def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     """Read a mechanism from an MJCF model.
 
-    The initial configuration is that of MuJoCo, clamped to the limits. If the loops are not closed in it, the key frame
-    with the smallest closure error is used instead.
+    The initial configuration is that of MuJoCo, clamped to the limits. If its loops are not closed and key frames have
+    smaller closure errors, the key frame with the smallest closure error is used instead.
 
     Args:
         source: a path, or the text itself, which begins with `<`.
@@ -372,10 +380,10 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     name = model.name or mjcf_source.stem
     mechanism = Mechanism(tree.links[0], name=name, warnings=model.warnings)
     mechanism.extras.update(_read_extras(model))
-    for key in range(model.raw.nkey):
+    for key in range(model.mj_model.nkey):
         label = model.name_of("key", key) or f"key{key}"
-        mechanism.configurations[label] = from_qpos(mechanism, model.raw.key_qpos[key])
-    _set_initial_configuration(mechanism, from_qpos(mechanism, model.raw.qpos0))
+        mechanism.configurations[label] = from_qpos(mechanism, model.mj_model.key_qpos[key])
+    _set_initial_configuration(mechanism, from_qpos(mechanism, model.mj_model.qpos0))
     return mechanism
 
 
@@ -394,63 +402,68 @@ def _set_initial_configuration(mechanism: Mechanism, initial_q: Array) -> None:
 class _BodyTree:
     """Builds the tree of links (listed by body index) and joints (listed by joint index)."""
 
-    def __init__(self, model: MjcfModel, geoms: GeomReader) -> None:
-        self.model, self.geoms = model, geoms
+    def __init__(self, model: MjcfModel, geom_reader: GeomReader) -> None:
+        self.model, self.geom_reader = model, geom_reader
         self.links: list[Link] = []
         self.joints: list[Joint] = []
-        self.link_names = set(model.bodies)
+        self.link_names = set(model.body_names)
 
     def build(self) -> None:
-        raw = self.model.raw
-        for body, name in enumerate(self.model.bodies):
+        mj_model = self.model.mj_model
+        for body, name in enumerate(self.model.body_names):
             link = self._read_link(body, name)
             if body:
-                joint_numbers = range(
-                    int(raw.body_jntadr[body]), int(raw.body_jntadr[body]) + int(raw.body_jntnum[body])
+                joint_indices = range(
+                    int(mj_model.body_jntadr[body]), int(mj_model.body_jntadr[body]) + int(mj_model.body_jntnum[body])
                 )
-                self._attach(link, body, list(joint_numbers))
+                self._attach(link, body, list(joint_indices))
             self.links.append(link)
-        self.geoms.report()
+        self.geom_reader.report()
 
     def add_sites(self) -> None:
-        raw = self.model.raw
-        for site in range(raw.nsite):
+        mj_model = self.model.mj_model
+        for site in range(mj_model.nsite):
             name = self.model.name_of("site", site)
             if name:
                 if name in self.link_names:
                     name = f"{name}_site"
                 link = Link(unused_name(name, self.link_names))
-                self._attach_rigidly(link, self.links[int(raw.site_bodyid[site])], self.model.pose_of("site", site))
+                self._attach_rigidly(
+                    link, self.links[int(mj_model.site_bodyid[site])], self.model.pose_of("site", site)
+                )
 
     def _read_link(self, body: int, name: str) -> Link:
-        visuals, collisions = self.geoms.read_shapes(body)
+        visuals, collisions = self.geom_reader.read_shapes(body)
         return Link(name, visuals=visuals, collisions=collisions, inertial=read_body_inertial(self.model, body))
 
-    def _attach(self, link: Link, body: int, joint_numbers: list[int]) -> None:
+    def _attach(self, link: Link, body: int, joint_indices: list[int]) -> None:
         """Add the joints of a body in series, each at its anchor point on the body."""
-        parent, X = self.links[int(self.model.raw.body_parentid[body])], self.model.pose_of("body", body)
-        if not joint_numbers:
-            self._attach_rigidly(link, parent, X)
-        for number in joint_numbers:
-            is_last = number == joint_numbers[-1]
-            name = f"{link.name}/{self.model.joints[number]}"
+        parent, X_parent_body = (
+            self.links[int(self.model.mj_model.body_parentid[body])],
+            self.model.pose_of("body", body),
+        )
+        if not joint_indices:
+            self._attach_rigidly(link, parent, X_parent_body)
+        for index in joint_indices:
+            is_last = index == joint_indices[-1]
+            name = f"{link.name}/{self.model.joint_names[index]}"
             child = link if is_last else Link(unused_name(name, self.link_names))
-            joint = self._read_joint(number)
+            joint = self._read_joint(index)
             anchor = np.zeros(3)
-            if int(self.model.raw.jnt_type[number]) != FREE:
-                anchor = self.model.raw.jnt_pos[number]
-                joint.matrix = X @ translation(anchor) @ joint.matrix
+            if int(self.model.mj_model.jnt_type[index]) != FREE:
+                anchor = self.model.mj_model.jnt_pos[index]
+                joint.matrix = X_parent_body @ translation(anchor) @ joint.matrix
             child.position = -anchor
             parent.add_child(joint)
             joint.add_child(child)
             self.joints.append(joint)
-            parent, X = child, np.eye(4)
+            parent, X_parent_body = child, np.eye(4)
 
-    def _read_joint(self, number: int) -> Joint:
+    def _read_joint(self, index: int) -> Joint:
         """Return a joint; its pose is chosen so that the joint does not move its link at the reference value."""
-        raw, joint_type = self.model.raw, int(self.model.raw.jnt_type[number])
-        joint = Joint(self.model.joints[number])
-        limits = [float(limit) for limit in raw.jnt_range[number]] if raw.jnt_limited[number] else None
+        mj_model, joint_type = self.model.mj_model, int(self.model.mj_model.jnt_type[index])
+        joint = Joint(self.model.joint_names[index])
+        limits = [float(limit) for limit in mj_model.jnt_range[index]] if mj_model.jnt_limited[index] else None
         if joint_type == FREE:
             joint.set_dof(ALL_DOFS)
             return joint
@@ -459,11 +472,11 @@ class _BodyTree:
             if limits is not None:
                 self._limit_spherical_joint(joint, limits[1])
             return joint
-        axis, ref = raw.jnt_axis[number], float(raw.qpos0[int(raw.jnt_qposadr[number])])
+        axis, reference_value = mj_model.jnt_axis[index], float(mj_model.qpos0[int(mj_model.jnt_qposadr[index])])
         if joint_type == SLIDE:
-            joint.matrix = translation(-ref * axis)
-        elif ref:
-            joint.matrix = make_pose(rotation.exp(-ref * axis), np.zeros(3))
+            joint.matrix = translation(-reference_value * axis)
+        elif reference_value:
+            joint.matrix = make_pose(rotation.exp(-reference_value * axis), np.zeros(3))
         set_axis(joint, axis.copy(), is_prismatic=joint_type == SLIDE)
         if limits is not None:
             joint.set_limits(limits[0], limits[1])
@@ -472,18 +485,19 @@ class _BodyTree:
     def _limit_spherical_joint(self, joint: Joint, angle: float) -> None:
         """Limit a spherical joint by a cone of `angle` for each axis.
 
-        MuJoCo limits the total angle, which a mechanism cannot express; cones are the nearest limits.
+        MuJoCo limits the total angle, which a mechanism cannot express. Cones are the nearest limits; they allow larger
+        angles about some axes.
         """
         if not 0.0 < angle < np.pi:
             return
         joint.set_cone(angle, "xyz")
         self.model.warn(
             f"ball joint {joint.name!r} has a limit of {angle:g} rad on its total rotation; the reader limits the "
-            "swing of each axis instead, which allows slightly more"
+            "swing of each axis instead, which allows larger rotations about some axes"
         )
 
     def _attach_rigidly(self, link: Link, parent: Link, X_parent_link: Array) -> None:
-        joint = Joint(unused_name(f"{link.name}_fixed", self.model.joint_names))
+        joint = Joint(unused_name(f"{link.name}_fixed", self.model.used_joint_names))
         joint.matrix = X_parent_link
         parent.add_child(joint)
         joint.add_child(link)
@@ -491,21 +505,21 @@ class _BodyTree:
 
 def _read_extras(model: MjcfModel) -> dict[str, Any]:
     """Return the `extras` of the mechanism as plain data; see `read_mjcf`."""
-    raw = model.raw
-    addresses = {name: int(address) for name, address in zip(model.joints, raw.jnt_qposadr, strict=True)}
-    extras: dict[str, Any] = {"qpos": {"size": int(raw.nq), "at": addresses}}
+    mj_model = model.mj_model
+    addresses = {name: int(address) for name, address in zip(model.joint_names, mj_model.jnt_qposadr, strict=True)}
+    extras: dict[str, Any] = {"qpos": {"size": int(mj_model.nq), "at": addresses}}
     tendons: dict[int, dict[str, float]] = {}
-    for tendon in range(raw.ntendon):
-        tendons[tendon] = {model.joints[joint]: c for joint, c in fixed_tendon_coefficients(model, tendon).items()}
+    for tendon in range(mj_model.ntendon):
+        tendons[tendon] = {model.joint_names[joint]: c for joint, c in fixed_tendon_coefficients(model, tendon).items()}
     actuators: dict[str, dict[str, str]] = {}
     driven_joints: dict[str, None] = {}
-    for actuator in range(raw.nu):
-        target_type = model.mujoco.mjtTrn(int(raw.actuator_trntype[actuator])).name.removeprefix("mjTRN_").lower()
-        target = int(raw.actuator_trnid[actuator, 0])
+    for actuator in range(mj_model.nu):
+        target_type = model.mujoco.mjtTrn(int(mj_model.actuator_trntype[actuator])).name.removeprefix("mjTRN_").lower()
+        target = int(mj_model.actuator_trnid[actuator, 0])
         target_type = (
             "joint" if target_type == "jointinparent" else "site" if target_type == "slidercrank" else target_type
         )
-        names = {"joint": model.joints, "body": model.bodies}.get(target_type)
+        names = {"joint": model.joint_names, "body": model.body_names}.get(target_type)
         label = names[target] if names is not None else model.name_of(target_type, target)
         actuators[model.name_of("actuator", actuator) or f"actuator{actuator}"] = {target_type: label}
         if target_type == "joint":
@@ -515,19 +529,24 @@ def _read_extras(model: MjcfModel) -> dict[str, Any]:
     fixed_tendons = {
         model.name_of("tendon", tendon) or f"tendon{tendon}": joints for tendon, joints in tendons.items() if joints
     }
-    mocap_bodies = [name for body, name in enumerate(model.bodies) if int(raw.body_mocapid[body]) >= 0]
-    subjects = {"actuators": actuators, "driven": list(driven_joints), "tendons": fixed_tendons, "mocap": mocap_bodies}
-    return extras | {subject: content for subject, content in subjects.items() if content}
+    mocap_bodies = [name for body, name in enumerate(model.body_names) if int(mj_model.body_mocapid[body]) >= 0]
+    categories = {
+        "actuators": actuators,
+        "driven": list(driven_joints),
+        "tendons": fixed_tendons,
+        "mocap": mocap_bodies,
+    }
+    return extras | {category: content for category, content in categories.items() if content}
 
 
 def _warn_about_ignored_content(model: MjcfModel) -> None:
-    raw = model.raw
+    mj_model = model.mj_model
     spatial_tendons = [
         model.name_of("tendon", tendon) or f"tendon{tendon}"
-        for tendon in range(raw.ntendon)
+        for tendon in range(mj_model.ntendon)
         if not fixed_tendon_coefficients(model, tendon)
     ]
     if spatial_tendons:
         model.warn(f"spatial tendons are ignored: {list_names(spatial_tendons)}")
-    if raw.nflex or raw.nskin:
+    if mj_model.nflex or mj_model.nskin:
         model.warn("flexible bodies and skins are ignored")

@@ -19,6 +19,7 @@ from mechanik.formats.urdf.urdf_geometry import MAX_DISTANCE, wxyz_from_rpy
 from mechanik.formats.xml_node import XmlNode, parse_xml
 from mechanik.spatial import from_position_wxyz, inverse
 from mechanik.spatial.array import Array
+from mechanik.validation import format_count
 
 
 def split_text(node: XmlNode) -> list[str]:
@@ -43,7 +44,7 @@ def parse_numbers(node: XmlNode, count: int) -> tuple[float, ...]:
     """Return `count` finite numbers from the text of a node."""
     words = split_text(node)
     if len(words) != count:
-        raise node.make_error(f"is {node.text.strip()!r}: {len(words)} numbers instead of {count}")
+        raise node.make_error(f"is {node.text.strip()!r}: {format_count(len(words), 'number')} instead of {count}")
     return tuple(_parse_finite(node, word) for word in words)
 
 
@@ -79,7 +80,7 @@ def child_pose(owner: XmlNode) -> Array:
         x, y, z, qx, qy, qz, qw = parse_numbers(node, 7)
         wxyz = np.array([qw, qx, qy, qz])
         if not 1e-9 < np.linalg.norm(wxyz) < 1e9:
-            raise node.make_error(f"is {node.text.strip()!r}; the quaternion must have a length of 1")
+            raise node.make_error(f"is {node.text.strip()!r}; the norm of a quaternion must be 1e-9 to 1e9")
         wxyz /= np.linalg.norm(wxyz)
     elif rotation_format == "euler_rpy":
         x, y, z, *rpy = parse_numbers(node, 6)
@@ -211,8 +212,8 @@ class SdfFrames:
         return key.name
 
     def _pose_in(self, key: FrameKey, ancestor: FrameKey) -> Array:
-        """Return the pose (4, 4) of a frame in the frame `ancestor`; in the world if it is not an ancestor."""
-        X, visited_keys = np.eye(4), list[FrameKey]()
+        """Return the pose (4, 4) of a frame in the frame `ancestor`; in the world if `ancestor` is not above it."""
+        X_key_frame, visited_keys = np.eye(4), list[FrameKey]()
         while key not in (ancestor, WORLD_KEY):
             self._check_acyclic(key, visited_keys)
             entry = self._poses[key]
@@ -221,12 +222,12 @@ class SdfFrames:
                 X_reference_frame = X_reference_frame @ inverse(
                     self._pose_in(self.key(*entry.placement, entry.node), key)
                 )
-            X = X_reference_frame @ X
+            X_key_frame = X_reference_frame @ X_key_frame
             if entry.relative_to is not None:
                 key = self.key(entry.scope, entry.relative_to, entry.node)
             else:
                 key = self.key(*entry.default_reference, entry.node)
-        return X
+        return X_key_frame
 
     def _check_acyclic(self, key: FrameKey, visited_keys: list[FrameKey]) -> None:
         if key in visited_keys:
@@ -236,7 +237,7 @@ class SdfFrames:
 
 
 MAX_NESTING = 20
-"""Levels of nested models; deeper nesting means that a model includes itself."""
+"""Levels of nested models; deeper nesting probably means that a model includes itself."""
 MAX_INCLUDED_MODELS = 500
 """Total number of included models; small files that include each other twice could otherwise give millions."""
 
@@ -280,7 +281,7 @@ class SdfContent:
 
     Attributes:
         name: name of the model or world.
-        root: the root node, whose document collects the warnings.
+        root: the root node; warnings are added to its document.
         frames: all frames.
         links, joints: by full name.
         static_links: full names of the links of static models.
@@ -298,7 +299,7 @@ def collect_models(sdf_source: Source, files: FileResolver) -> SdfContent:
     """Collect the links, joints and frames of a file: of its single model, or of all models in its world."""
     root = parse_xml(sdf_source, FormatError)
     if root.tag != "sdf":
-        raise FormatError(f"{root.where}: the root element is <{root.tag}>; an SDF has <sdf>")
+        raise FormatError(f"{root.location}: the root element is <{root.tag}>; an SDF has <sdf>")
     version = _read_version(root)
     worlds = root.all("world")
     container = worlds[0] if worlds else root
@@ -398,10 +399,10 @@ class _NestedModelReader:
             else:
                 self.read_model(child, scope, f"{scope}{name}::", version, depth + 1, is_static)
 
-    def _check_unique(self, node: XmlNode, name: str, existing: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
-        if name in existing:
-            line = existing[name].node.line
-            raise FormatError(f"{node.where}: the {node.tag} in line {line} is also called {name!r}")
+    def _check_unique(self, node: XmlNode, name: str, existing_parts: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
+        if name in existing_parts:
+            line = existing_parts[name].node.line
+            raise FormatError(f"{node.location}: the {node.tag} in line {line} is also called {name!r}")
 
     def _open_included(self, node: XmlNode) -> tuple[XmlNode, float]:
         if parse_bool(node.attributes.get("merge")):

@@ -1,9 +1,9 @@
 """SDF reader: builds a mechanism from an SDF, with joints in the order of the file.
 
-The links and joints of an SDF may form any graph. `spanning_tree` chooses the joints that form the tree; the
-other joints close loops. A link becomes the child of the first joint that names it as child. A joint that is the only
-connection to further links may be used in reverse, from child to parent. A <gearbox> moves no link; it couples the
-rotations of two other joints.
+The links and joints of an SDF may form any graph. `spanning_forest` chooses the joints that form trees; the other
+joints close loops. Mimic joints, their leaders and screws are preferred for the trees; after them, for each link, the
+first joint that names it as child. A joint that is the only connection to further links may be used in reverse, from
+child to parent. A <gearbox> moves no link; it couples the rotations of two other joints.
 
 Names inside nested and included models are full names, such as "gripper::finger"; names in the only model of a file
 have no prefix.
@@ -49,25 +49,25 @@ JointRole = Literal["forward", "reversed", "closure"]
 
 
 @dataclass(slots=True)
-class SpanningTree:
+class SpanningForest:
     """The role of each joint, by name, and the root links of the trees."""
 
     roles: dict[str, JointRole] = field(default_factory=dict[str, JointRole])
     roots: list[str] = field(default_factory=list[str])
 
 
-def spanning_tree(
+def spanning_forest(
     links: Iterable[str], ends: Mapping[str, tuple[str, str]], tree_joints: Collection[str], world: str
-) -> SpanningTree:
-    """Choose a spanning tree over all links.
+) -> SpanningForest:
+    """Choose a spanning forest: one tree for each connected group of links.
 
     Args:
         links: link names, including the world if a joint connects to it.
         ends: parent and child link of each joint, in the order of the file.
-        tree_joints: joints that should not close a loop: leaders, mimic joints and screws.
+        tree_joints: joints that should not close a loop: mimic joints, their leaders and screws.
         world: name of the fixed link.
     """
-    names, tree = list(links), SpanningTree(dict.fromkeys(ends, "closure"))
+    names, forest = list(links), SpanningForest(dict.fromkeys(ends, "closure"))
     first_joint_of_child: dict[str, str] = {}
     for joint, (_, child) in ends.items():
         first_joint_of_child.setdefault(child, joint)
@@ -84,7 +84,7 @@ def spanning_tree(
     for root in sorted(names, key=lambda name: (name != world, name in first_joint_of_child)):
         if root in visited_links:
             continue
-        tree.roots.append(root)
+        forest.roots.append(root)
         visited_links.add(root)
         link_stack = [root]
         while link_stack:
@@ -93,10 +93,10 @@ def spanning_tree(
                 parent, child = ends[joint]
                 next_link = child if link == parent else parent
                 if next_link not in visited_links:
-                    tree.roles[joint] = "forward" if link == parent else "reversed"
+                    forest.roles[joint] = "forward" if link == parent else "reversed"
                     visited_links.add(next_link)
                     link_stack.append(next_link)
-    return tree
+    return forest
 
 
 def _spanning_joints(
@@ -106,18 +106,18 @@ def _spanning_joints(
 
     A joint is used if the joints before it in `priority_order` do not connect its links.
     """
-    parents = {name: name for name in names}
+    component_of = {name: name for name in names}
 
     def representative(name: str) -> str:
-        while parents[name] != name:
-            parents[name] = name = parents[parents[name]]
+        while component_of[name] != name:
+            component_of[name] = name = component_of[component_of[name]]
         return name
 
     joints: list[str] = []
     for joint in priority_order:
-        start, end = (representative(link) for link in ends[joint])
-        if start != end:
-            parents[start] = end
+        component_a, component_b = (representative(link) for link in ends[joint])
+        if component_a != component_b:
+            component_of[component_a] = component_b
             joints.append(joint)
     return joints
 
@@ -134,14 +134,19 @@ PERPENDICULAR_COSINE = 1e-9
 class SdfMimic:
     """A <mimic>: value = ratio * leader value + offset, for one axis of each joint.
 
-    `offset` includes the <reference> of the file.
+    Attributes:
+        node: the <mimic>, or the <joint> of a gearbox.
+        joint, leader: full names of the joints.
+        axis_tag, leader_axis_tag: "axis" or "axis2".
+        ratio: unit of the joint (m or rad) per unit of the leader.
+        offset: m or rad; it includes the <reference> of the file.
     """
 
     node: XmlNode
     joint: str
-    axis: str
+    axis_tag: str
     leader: str
-    leader_axis: str
+    leader_axis_tag: str
     ratio: float
     offset: float
 
@@ -182,71 +187,76 @@ def make_joints(spec: SdfJoint, frames: SdfFrames, is_reversed: bool) -> list[Jo
     return [joint]
 
 
-def dof_of(joint: Joint, axis: str, is_reversed: bool) -> DoF:
+def dof_of(joint: Joint, axis_tag: str, is_reversed: bool) -> DoF:
     """Return the dof of a joint for an axis of the file ("axis", "axis2"); see `make_joints` for `is_reversed`."""
     if joint.dof == (DoF.EX, DoF.EY):
-        return DoF.EY if (axis == "axis") != is_reversed else DoF.EX
+        return DoF.EY if (axis_tag == "axis") != is_reversed else DoF.EX
     return joint.dof[-1]
 
 
-def has_axis(spec: SdfJoint, axis: str) -> bool:
+def has_axis(spec: SdfJoint, axis_tag: str) -> bool:
     """Return whether a joint moves about or along an axis of the file ("axis", "axis2")."""
-    return spec.type not in ("fixed", "ball") and (axis == "axis" or spec.type in ("universal", "revolute2"))
+    return spec.type not in ("fixed", "ball") and (axis_tag == "axis" or spec.type in ("universal", "revolute2"))
 
 
 def _make_two_axis_joints(spec: SdfJoint, axis1: Array, axis2: Array, is_reversed: bool) -> list[Joint]:
-    """Return joints for the rotations about `axis1` and then about the moved `axis2`; reversed if `is_reversed`.
+    """Return joints for the rotation about `axis1` and then about `axis2`, which the first rotation moves.
 
-    For perpendicular axes this is a single joint with two dofs.
+    For perpendicular axes this is a single joint with two dofs. If `is_reversed`, the order is inverted; the caller
+    passes inverted axes then.
     """
     if abs(float(axis1 @ axis2)) < PERPENDICULAR_COSINE:
         joint = Joint(spec.name, dof=(DoF.EX, DoF.EY))
         limits = {DoF.EY: _read_limits(spec, "axis"), DoF.EX: _read_limits(spec, "axis2")}
         if is_reversed:  # the inverse motion rotates about the second axis first, so the dofs are exchanged
             axis1, axis2, limits = axis2, axis1, {DoF.EX: limits[DoF.EY], DoF.EY: limits[DoF.EX]}
-            spec.node.warn("is used from its child to its parent, so its second axis becomes its first dof")
+            spec.node.warn(
+                "is used from its child to its parent, so <axis> is its dof EX and <axis2> its dof EY; "
+                "their order in q is exchanged"
+            )
         x = unit_axis(axis2 - (axis1 @ axis2) * axis1)
         joint.axes_wxyz = quaternion.from_matrix(np.column_stack([x, axis1, np.cross(x, axis1)]))
         for dof, (lower, upper) in limits.items():
             joint.set_limit(dof, lower, upper)
         return [joint]
     joints = [Joint(spec.name), Joint(f"{spec.name}_axis2")]
-    for joint, axis, tag in zip(joints, (axis1, axis2), ("axis", "axis2"), strict=True):
+    for joint, axis, axis_tag in zip(joints, (axis1, axis2), ("axis", "axis2"), strict=True):
         set_axis(joint, axis, is_prismatic=False)
-        joint.set_limit(joint.dof[0], *_read_limits(spec, tag))
+        joint.set_limit(joint.dof[0], *_read_limits(spec, axis_tag))
     return joints[::-1] if is_reversed else joints
 
 
-def axis_in_joint_frame(spec: SdfJoint, tag: str, frames: SdfFrames) -> Array:
+def axis_in_joint_frame(spec: SdfJoint, axis_tag: str, frames: SdfFrames) -> Array:
     """Return the unit vector (3,) of an <axis> or <axis2> in the frame of the joint."""
-    node = spec.node.first(tag)
-    if node is None:
-        raise spec.node.make_error(f"has the type {spec.type!r} and no <{tag}>")
-    xyz = node.first("xyz")
+    axis_node = spec.node.first(axis_tag)
+    if axis_node is None:
+        raise spec.node.make_error(f"has the type {spec.type!r} and no <{axis_tag}>")
+    xyz = axis_node.first("xyz")
     axis = np.array(parse_numbers(xyz, 3) if xyz is not None else (0.0, 0.0, 1.0))
     if not 1e-12 < np.linalg.norm(axis) < 1e30:
-        raise (xyz or node).make_error("must not be zero, nor longer than 1e30")
+        raise (xyz or axis_node).make_error("must not be zero, nor longer than 1e30")
     axis = unit_axis(axis)
     expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "").strip()
-    flag = node.first("use_parent_model_frame")
+    flag = axis_node.first("use_parent_model_frame")
     # before version 1.5, axes are expressed in the model frame
     is_in_model_frame = spec.version < 105 if flag is None else parse_bool(flag.text)
     if not expressed_in and not is_in_model_frame:
         return axis
-    X_world_frame = frames.pose(frames.key(spec.scope, expressed_in or "__model__", node))
+    X_world_frame = frames.pose(frames.key(spec.scope, expressed_in or "__model__", axis_node))
     X_world_joint = frames.pose(FrameKey("joint", spec.name))
     return X_world_joint[:3, :3].T @ X_world_frame[:3, :3] @ axis
 
 
-def _read_limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
-    axis = spec.node.first(tag)
-    limit = None if axis is None else axis.first("limit")
+def _read_limits(spec: SdfJoint, axis_tag: str) -> tuple[float, float]:
+    axis_node = spec.node.first(axis_tag)
+    limit = None if axis_node is None else axis_node.first("limit")
     if limit is None:
         return -math.inf, math.inf
     lower = child_limit(limit, "lower", -math.inf, UNLIMITED)
     upper = child_limit(limit, "upper", math.inf, UNLIMITED)
     if lower > upper:
-        raise limit.make_error(f"has a lower limit of {lower:g}, above its upper limit of {upper:g}")
+        unit = "m" if spec.type == "prismatic" else "rad"
+        raise limit.make_error(f"has a lower limit of {lower:g} {unit}, above its upper limit of {upper:g} {unit}")
     if lower == math.inf or upper == -math.inf:
         raise limit.make_error("allows no finite value")
     return lower, upper
@@ -255,7 +265,8 @@ def _read_limits(spec: SdfJoint, tag: str) -> tuple[float, float]:
 def _read_pitch(spec: SdfJoint) -> float:
     """Return the pitch of a screw joint, m per rad.
 
-    `screw_thread_pitch` is in m per revolution; the older `thread_pitch` is in rad per m for a left-hand thread.
+    `screw_thread_pitch` is in m per revolution. The older `thread_pitch` is in rad per m and is positive for a
+    left-hand thread.
     """
     metres_per_revolution = child_number(spec.node, "screw_thread_pitch", math.nan)
     if not math.isnan(metres_per_revolution):
@@ -266,34 +277,39 @@ def _read_pitch(spec: SdfJoint) -> float:
     return -1.0 / radians_per_metre
 
 
-def read_mimic(spec: SdfJoint, tag: str) -> SdfMimic | None:
+def read_mimic(spec: SdfJoint, axis_tag: str) -> SdfMimic | None:
     """Return the <mimic> in an axis of a joint, or None."""
-    axis = spec.node.first(tag)
-    node = None if axis is None else axis.first("mimic")
+    axis_node = spec.node.first(axis_tag)
+    node = None if axis_node is None else axis_node.first("mimic")
     if node is None:
         return None
     ratio, offset = child_number(node, "multiplier", 1.0), child_number(node, "offset", 0.0)
     offset -= ratio * child_number(node, "reference", 0.0)
-    leader_axis = node.attributes.get("axis", "axis").strip()
-    if leader_axis not in ("axis", "axis2"):
-        raise node.make_error(f"has axis={leader_axis!r}; it must be 'axis' or 'axis2'")
-    return SdfMimic(node, spec.name, tag, spec.scope + node.require("joint").strip(), leader_axis, ratio, offset)
+    leader_axis_tag = node.attributes.get("axis", "axis").strip()
+    if leader_axis_tag not in ("axis", "axis2"):
+        raise node.make_error(f"has axis={leader_axis_tag!r}; it must be 'axis' or 'axis2'")
+    leader = spec.scope + node.require("joint").strip()
+    return SdfMimic(node, spec.name, axis_tag, leader, leader_axis_tag, ratio, offset)
 
 
 def read_sdf_extras(extras: dict[str, Any], spec: SdfJoint) -> None:
-    """Add the simulator data of a joint to `extras`, by subject and joint name, as the URDF reader does."""
-    axis = spec.node.first("axis")
-    for subject, tag, names in (
+    """Add effort and velocity limits, damping and friction of the first axis of a joint to `extras`.
+
+    They are stored in `extras["limits"][name]` and `extras["dynamics"][name]`, as by the URDF reader: effort in N m or
+    N, velocity in rad/s or m/s, damping in N m s/rad or N s/m, friction in N m or N.
+    """
+    axis_node = spec.node.first("axis")
+    for category, tag, names in (
         ("limits", "limit", ("effort", "velocity")),
         ("dynamics", "dynamics", ("damping", "friction")),
     ):
-        node = None if axis is None else axis.first(tag)
+        node = None if axis_node is None else axis_node.first(tag)
         if node is None:
             continue
         values = {name: child_limit(node, name, math.inf, UNLIMITED) for name in names}
         valid_values = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
         if valid_values:
-            extras.setdefault(subject, {})[spec.name] = valid_values
+            extras.setdefault(category, {})[spec.name] = valid_values
 
 
 PARALLEL_TOLERANCE = 1e-6
@@ -316,9 +332,9 @@ def gearbox_mimic(
         frames.key(spec.scope, required_child_text(spec.node, "gearbox_reference_body"), spec.node)
     )
     joints_and_signs: list[tuple[str, float]] = []
-    for end, tag in ((spec.parent, "axis"), (spec.child, "axis2")):
+    for end, axis_tag in ((spec.parent, "axis"), (spec.child, "axis2")):
         link = frames.link_of(frames.key(spec.scope, end, spec.node))
-        joints_and_signs.append(_find_geared_joint(spec, tag, reference_link, link, joints, ends, frames))
+        joints_and_signs.append(_find_geared_joint(spec, axis_tag, reference_link, link, joints, ends, frames))
     (leader, leader_sign), (mimic, mimic_sign) = joints_and_signs
     ratio = -child_number(spec.node, "gearbox_ratio", 1.0) * leader_sign / mimic_sign
     return SdfMimic(spec.node, mimic, "axis", leader, "axis", ratio, 0.0)
@@ -326,7 +342,7 @@ def gearbox_mimic(
 
 def _find_geared_joint(
     spec: SdfJoint,
-    tag: str,
+    axis_tag: str,
     reference_link: str,
     link: str,
     joints: Mapping[str, SdfJoint],
@@ -339,10 +355,10 @@ def _find_geared_joint(
             joint_axis = frames.pose(FrameKey("joint", name))[:3, :3] @ axis_in_joint_frame(
                 joints[name], "axis", frames
             )
-            gear_axis = frames.pose(FrameKey("joint", spec.name))[:3, :3] @ axis_in_joint_frame(spec, tag, frames)
+            gear_axis = frames.pose(FrameKey("joint", spec.name))[:3, :3] @ axis_in_joint_frame(spec, axis_tag, frames)
             cosine = float(joint_axis @ gear_axis)
             if 1.0 - abs(cosine) > PARALLEL_TOLERANCE:
-                text = f"has an <{tag}> that is not parallel to the axis of joint {name!r}, which moves {link!r}"
+                text = f"has an <{axis_tag}> that is not parallel to the axis of joint {name!r}, which moves {link!r}"
                 raise spec.node.make_error(text)
             return name, (1.0 if cosine > 0 else -1.0) * (1.0 if end_links[0] == reference_link else -1.0)
     raise spec.node.make_error(f"is a gearbox, but no revolute joint connects {reference_link!r} and {link!r}")
@@ -358,12 +374,13 @@ def read_sdf(
 
     Args:
         source: a path, or the text itself, which begins with `<`.
-        base: "fixed" attaches models without a joint to the world; "free" lets them float, by a joint `floating_base`
-            that comes first in q. Static models are always fixed.
+        base: "fixed": a model that no joint connects to the world is fixed in the world. "free": it floats, by a joint
+            `floating_base` that comes first in q; if several models float, the joints are ROOT_floating_base, where
+            ROOT is the root link. Static models are always fixed.
         packages: folder of each package or model, by name, for `model://` and `package://`.
 
     Returns:
-        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` contain "limits" (effort,
+        The mechanism. Its `warnings` describe ignored and unusual content, and its `extras` contain "limits" (effort,
         velocity) and "dynamics" by joint name.
 
     Raises:
@@ -403,39 +420,42 @@ class _MechanismBuilder:
         self.extras: dict[str, Any] = {}
         self.joints: dict[str, list[Joint]] = {}
         self.reversed_joints: set[str] = set()
-        shapes = SdfShapeReader(files, content.frames)
+        shape_reader = SdfShapeReader(files, content.frames)
         self.links: dict[str, Link] = {}
         if any(WORLD in pair for pair in self.ends.values()):
             self.links[WORLD] = Link(WORLD)
         for name, spec in content.links.items():
-            visuals, collisions = shapes.read_shapes(spec, "visual"), shapes.read_shapes(spec, "collision")
-            self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=shapes.read_inertial(spec))
+            visuals, collisions = (shape_reader.read_shapes(spec, tag) for tag in ("visual", "collision"))
+            inertial = shape_reader.read_inertial(spec)
+            self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=inertial)
 
     def build(self, has_floating_base: bool) -> list[Frame]:
         """Return the roots of all trees."""
         mimics = self._read_mimics()
         tree_joints = {mimic.joint for mimic in mimics} | {mimic.leader for mimic in mimics}
         tree_joints |= {name for name, spec in self.specs.items() if spec.type == "screw"}
-        tree = spanning_tree(self.links, self.ends, tree_joints, WORLD)
+        forest = spanning_forest(self.links, self.ends, tree_joints, WORLD)
         floating_roots = [
-            root for root in tree.roots if has_floating_base and root != WORLD and root not in self.content.static_links
+            root
+            for root in forest.roots
+            if has_floating_base and root != WORLD and root not in self.content.static_links
         ]
         floating_joints = {
             root: Joint(self._floating_base_name(root, len(floating_roots)), dof=ALL_DOFS) for root in floating_roots
         }
         for name, spec in self.specs.items():
-            if tree.roles[name] == "closure" and name in tree_joints:
+            if forest.roles[name] == "closure" and name in tree_joints:
                 raise spec.node.make_error(
-                    "closes a loop and is a screw, a mimic joint or the leader of one, which is not supported; "
-                    "move another joint of the loop to the end of the file, so that this other joint closes the loop"
+                    "closes a loop in which every joint is a screw, a mimic joint or the leader of one, which is not "
+                    "supported; use a joint of another type, without <mimic>, at one place of the loop"
                 )
-            self._add_joint(spec, tree.roles[name])
+            self._add_joint(spec, forest.roles[name])
             read_sdf_extras(self.extras, spec)
         for mimic in mimics:
             self._add_coupling(mimic)
         self._warn_about_clamped_values()
         root_frames: list[Frame] = []
-        for root in tree.roots:
+        for root in forest.roots:
             frame: Frame = self.links[root]
             if root != WORLD:
                 frame.matrix = self._world_pose(root)
@@ -483,34 +503,34 @@ class _MechanismBuilder:
         self.joints[spec.name] = joints
 
     def _add_coupling(self, mimic: SdfMimic) -> None:
-        joint = self._joint_with_axis(mimic.joint, mimic.axis)
-        leader = self._joint_with_axis(mimic.leader, mimic.leader_axis)
+        joint = self._joint_with_axis(mimic.joint, mimic.axis_tag)
+        leader = self._joint_with_axis(mimic.leader, mimic.leader_axis_tag)
         try:
-            dof = dof_of(joint, mimic.axis, mimic.joint in self.reversed_joints)
-            leader_dof = dof_of(leader, mimic.leader_axis, mimic.leader in self.reversed_joints)
+            dof = dof_of(joint, mimic.axis_tag, mimic.joint in self.reversed_joints)
+            leader_dof = dof_of(leader, mimic.leader_axis_tag, mimic.leader in self.reversed_joints)
             joint.mimic(leader, mimic.ratio, mimic.offset, dof=dof, leader_dof=leader_dof)
         except (CouplingError, DoFError) as error:
             raise mimic.node.make_error(f"is not possible: {error}") from None
 
-    def _joint_with_axis(self, name: str, axis: str) -> Joint:
+    def _joint_with_axis(self, name: str, axis_tag: str) -> Joint:
         """Return the joint for an axis of the file; a joint with two axes may be represented by two joints."""
         joints = self.joints[name]
-        return next((joint for joint in joints if axis == "axis2" and joint.name != name), joints[0])
+        return next((joint for joint in joints if axis_tag == "axis2" and joint.name != name), joints[0])
 
     def _read_mimics(self) -> list[SdfMimic]:
         gearboxes = [spec for spec in self.content.joints.values() if spec.type == "gearbox"]
         mimics = [gearbox_mimic(spec, self.specs, self.ends, self.frames) for spec in gearboxes]
         for spec in self.specs.values():
-            for tag in ("axis", "axis2"):
-                mimic = read_mimic(spec, tag)
+            for axis_tag in ("axis", "axis2"):
+                mimic = read_mimic(spec, axis_tag)
                 if mimic is None:
                     continue
                 if mimic.leader not in self.specs:
                     hint = did_you_mean(mimic.leader, self.specs)
                     raise mimic.node.make_error(f"mimics {mimic.leader!r}; there is no such joint{hint}")
-                for name, axis in ((mimic.joint, mimic.axis), (mimic.leader, mimic.leader_axis)):
-                    if not has_axis(self.specs[name], axis):
-                        raise mimic.node.make_error(f"refers to the {axis} of joint {name!r}, which does not have one")
+                for name, tag in ((mimic.joint, mimic.axis_tag), (mimic.leader, mimic.leader_axis_tag)):
+                    if not has_axis(self.specs[name], tag):
+                        raise mimic.node.make_error(f"refers to the {tag} of joint {name!r}, which does not have one")
                 mimics.append(mimic)
         return mimics
 

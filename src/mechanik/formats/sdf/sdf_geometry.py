@@ -49,7 +49,7 @@ def read_png(data: bytes) -> Array:
         8 or 16 bits, as in the file. For a coloured image, the values are the red channel with 8 bits.
 
     Raises:
-        FormatError: the data is not a PNG, or is damaged.
+        FormatError: the data is not a PNG, or is damaged. The messages continue a sentence that begins with the file.
         InvalidOperation: the image is too large.
         MissingExtra: Pillow is not installed.
     """
@@ -80,12 +80,14 @@ def read_heightmap(node: XmlNode, files: FileResolver) -> HeightField | None:
     x, y, z = (1.0, 1.0, 1.0) if size is None else parse_numbers(size, 3)
     if not (min(x, y) > 0.0 and z >= 0.0 and max(x, y, z) <= MAX_DISTANCE):
         raise (size or node).make_error(
-            f"is {x:g} {y:g} {z:g}; x and y must be above 0, z at least 0, and all at most {MAX_DISTANCE:g} m"
+            f"is {x:g} {y:g} {z:g} m; x and y must be above 0, z at least 0, and all at most {MAX_DISTANCE:g} m"
         )
     data = None if uri is None else files.content(uri)
     if uri is None or data is None:
         reason = (
-            "names no file" if uri is None else f"names the file {uri!r}, which does not exist{files.search_hint(uri)}"
+            "names no file"
+            if uri is None
+            else f"names the file {uri!r}, which does not exist or cannot be read{files.search_hint(uri)}"
         )
         node.warn(f"{reason}; it is ignored")
         return None
@@ -116,7 +118,7 @@ class SdfShapeReader:
 
     def read_shapes(self, link: SdfLink, tag: str) -> list[ShapeInstance]:
         """Return the shapes of all <visual> or <collision> elements of a link."""
-        shapes: list[ShapeInstance] = []
+        instances: list[ShapeInstance] = []
         for node in link.node.all(tag):
             shape = self._read_shape(node)
             if shape is not None:
@@ -126,21 +128,22 @@ class SdfShapeReader:
                 elif isinstance(shape, HeightField):
                     X_link_shape = X_link_shape @ heightmap_pose(node)
                 pose = Pose.from_matrix(X_link_shape)
-                shapes.append(ShapeInstance(shape, pose, _read_material(node), node.attributes.get("name", "")))
-        return shapes
+                instances.append(ShapeInstance(shape, pose, _read_material(node), node.attributes.get("name", "")))
+        return instances
 
     def read_inertial(self, link: SdfLink) -> Inertial | None:
+        """Return mass (kg), pose and inertia (kg m²) of the <inertial> in a link, or None if there is none."""
         node = link.node.first("inertial")
         if node is None:
             return None
         mass = child_number(node, "mass", 1.0)
         if mass < 0.0:
             raise node.make_error(f"has a mass of {mass:g} kg; it cannot be negative")
-        inertia = node.first("inertia")
+        inertia_node = node.first("inertia")
         names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         defaults = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)  # of the SDF specification
         xx, xy, xz, yy, yz, zz = (
-            default if inertia is None else child_number(inertia, tag, default)
+            default if inertia_node is None else child_number(inertia_node, tag, default)
             for tag, default in zip(names, defaults, strict=True)
         )
         return Inertial(mass, Pose.from_matrix(self._pose_on_link(link, node)), (xx, xy, xz, yy, yz, zz))
@@ -192,9 +195,9 @@ class SdfShapeReader:
         scale = node.first("scale")
         sx, sy, sz = (1.0, 1.0, 1.0) if scale is None else parse_numbers(scale, 3)
         if 0.0 in (sx, sy, sz):
-            raise node.make_error("has a scale of 0, which makes it flat")
-        exists, path = self.files.locate(uri)
-        if not exists and uri not in self._missing_uris:
+            raise node.make_error("has a scale of 0, which makes it flat; no number may be 0")
+        file_exists, path = self.files.locate(uri)
+        if not file_exists and uri not in self._missing_uris:
             self._missing_uris.add(uri)
             node.warn(f"names the file {uri!r}, which does not exist{self.files.search_hint(uri)}")
         return Mesh(uri, (sx, sy, sz), path)

@@ -11,9 +11,9 @@ elements of the format, a file may contain a block that other tools ignore:
     </mechanik>
 
 The block may also contain gears, racks and joint constraints, see `sidecar.py`. <values> contains the value of each
-dof, m or rad, and the quaternion of a joint with free rotation if the angles are less precise. A joint without <values>
-is at zero, or at the limit nearest to zero; the values of a joint that closes a loop follow from the poses of its
-links.
+dof, m or rad. For a spherical or floating joint it also contains the quaternion, if the angles are less precise. A
+joint without <values> is at zero, or at the limit nearest to zero. The values of a joint that closes a loop follow from
+the poses of its links.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from mechanik.errors import FormatError
-from mechanik.formats.json.reader import AGREEMENT_TOLERANCE
+from mechanik.formats.json.reader import AGREEMENT_TOLERANCE, dof_unit
 from mechanik.formats.source import Source, file_resolver, open_source
 from mechanik.formats.urdf.sidecar import (
     SidecarEntry,
@@ -55,7 +55,7 @@ from mechanik.model.joint_constraint import Coupling
 from mechanik.model.mechanism import Mechanism
 from mechanik.spatial import euler, quaternion
 from mechanik.spatial.array import Array
-from mechanik.validation import as_axes_wxyz, read_only
+from mechanik.validation import as_axes_wxyz, format_count, read_only
 
 EXTRA_ELEMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "limits": ("limit", ("effort", "velocity")),
@@ -63,39 +63,39 @@ EXTRA_ELEMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "dynamics": ("dynamics", ("damping", "friction")),
     "calibration": ("calibration", ("rising", "falling")),
 }
-"""For each subject in `extras`: the element in a <joint>, and its numeric attributes."""
+"""For each category of `extras`: the element in a <joint>, and its numeric attributes."""
 
 
 def read_joint_extras(extras: dict[str, dict[str, Any]], name: str, joint: XmlNode) -> None:
     """Add the simulator and controller data of a <joint> to `extras`."""
-    for subject, (tag, attributes) in EXTRA_ELEMENTS.items():
+    for category, (tag, attributes) in EXTRA_ELEMENTS.items():
         node = joint.first(tag)
         if node is None:
             continue
         values = {attribute: value for attribute in attributes if (value := node.number(attribute)) is not None}
         if values:
-            extras.setdefault(subject, {})[name] = values
+            extras.setdefault(category, {})[name] = values
 
 
-def extra_attributes(extras: Mapping[str, Any], subject: str, joint: str) -> dict[str, str]:
+def extra_attributes(extras: Mapping[str, Any], category: str, joint: str) -> dict[str, str]:
     """Return the stored numbers of a joint as attribute texts, without keys that the element of URDF does not have."""
-    values = _as_mapping(_as_mapping(extras.get(subject)).get(joint))
+    values = _as_mapping(_as_mapping(extras.get(category)).get(joint))
     return {
         key: format_number(value)
         for key, value in values.items()
-        if key in EXTRA_ELEMENTS[subject][1] and _is_number(value)
+        if key in EXTRA_ELEMENTS[category][1] and _is_number(value)
     }
 
 
 def unwritten_extras(extras: Mapping[str, Any], joints: Collection[str]) -> Iterator[str]:
-    """Yield the subjects, with joint names, that `extra_attributes` does not return completely for `joints`."""
-    for subject, entries in extras.items():
-        if subject not in EXTRA_ELEMENTS or not isinstance(entries, Mapping):
-            yield str(subject)
+    """Yield the categories, with joint names, that `extra_attributes` does not return completely for `joints`."""
+    for category, entries in extras.items():
+        if category not in EXTRA_ELEMENTS or not isinstance(entries, Mapping):
+            yield str(category)
             continue
         for name, values in cast("Mapping[str, Any]", entries).items():
-            if name not in joints or len(extra_attributes(extras, subject, name)) < max(len(_as_mapping(values)), 1):
-                yield f"{subject} of {name}"
+            if name not in joints or len(extra_attributes(extras, category, name)) < max(len(_as_mapping(values)), 1):
+                yield f"{category} of {name}"
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
@@ -132,13 +132,13 @@ def check_is_urdf(robot: XmlNode) -> None:
         if is_xacro or expressions:
             excerpt = f"<{node.tag}>" if is_xacro else repr(expressions[0])
             raise FormatError(
-                f"{node.where}: {excerpt} is xacro; expand the file first: xacro in.xacro > out.urdf "
-                "(pip install xacro, or part of ROS)"
+                f"{node.location}: {excerpt} is xacro; expand the file first: xacro in.xacro > out.urdf "
+                "(xacro is part of ROS; otherwise: pip install xacro)"
             )
     if robot.tag != "robot":
         formats = {"mujoco": "an MJCF model", "sdf": "an SDF model", "COLLADA": "a mesh in COLLADA"}
         hint = f"; this is {formats[robot.tag]}" if robot.tag in formats else ""
-        raise FormatError(f"{robot.where}: the root element is <{robot.tag}>; a URDF has <robot>{hint}")
+        raise FormatError(f"{robot.location}: the root element is <{robot.tag}>; a URDF has <robot>{hint}")
     if not robot.attributes.get("name", "").strip():
         robot.warn("has no name")
 
@@ -149,7 +149,7 @@ def nodes_by_name(robot: XmlNode, tag: str) -> dict[str, XmlNode]:
     for node in robot.all(tag):
         name = node.require("name")
         if name in nodes:
-            raise FormatError(f"{node.where}: the {tag} in line {nodes[name].line} is also called {name!r}")
+            raise FormatError(f"{node.location}: the {tag} in line {nodes[name].line} is also called {name!r}")
         nodes[name] = node
     return nodes
 
@@ -192,7 +192,7 @@ def find_root(links: Mapping[str, XmlNode], joints: Sequence[UrdfJoint]) -> str:
     if len(roots) > 1:
         root_names = ", ".join(repr(name) for name in roots[:6]) + (", ..." if len(roots) > 6 else "")
         raise FormatError(
-            f"{links[roots[1]].where}: {len(roots)} links are not the child of any joint; a URDF has one root: "
+            f"{links[roots[1]].location}: {len(roots)} links are not the child of any joint; a URDF has one root: "
             f"{root_names}"
         )
     children: dict[str, list[str]] = {}
@@ -211,7 +211,7 @@ def find_root(links: Mapping[str, XmlNode], joints: Sequence[UrdfJoint]) -> str:
             chain.append(parents[chain[-1]])
         cycle = chain[chain.index(parents[chain[-1]]) :]
         names = " -> ".join(repr(name) for name in [cycle[0], *reversed(cycle)][:8])
-        raise FormatError(f"{links[cycle[0]].where}: these links form a cycle without a root: {names}")
+        raise FormatError(f"{links[cycle[0]].location}: these links form a cycle without a root: {names}")
     return roots[0]
 
 
@@ -239,9 +239,9 @@ def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None
         if leader not in joints:  # only a warning, because such files exist: other readers ignore <mimic>
             node.warn(f"is ignored: there is no joint {leader!r}{did_you_mean(leader, joints)}")
             continue
-        unsuitable_joints = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
-        if unsuitable_joints:
-            ignored_mimics.append((node, spec.name, unsuitable_joints[0]))
+        joints_without_single_dof = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
+        if joints_without_single_dof:
+            ignored_mimics.append((node, spec.name, joints_without_single_dof[0]))
         else:
             leaders[spec.name] = node, leader
     _warn_about_ignored_mimics(ignored_mimics)
@@ -254,8 +254,8 @@ def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None
         if has_conflicting_limits(coupling):
             mimic, leader = coupling.mimic.name, coupling.leader.name
             node.document.warnings.append(
-                f"{node.where}: joint {mimic!r} mimics {leader!r} with ratio {coupling.ratio:g}, and its limits "
-                f"contradict those of {leader!r}; its limits are ignored"
+                f"{node.location}: joint {mimic!r} mimics {leader!r} with ratio {coupling.ratio:g}, and the limits "
+                f"of {mimic!r} contradict those of {leader!r}; the limits of {mimic!r} are ignored"
             )
 
 
@@ -274,7 +274,7 @@ def _warn_about_ignored_mimics(ignored_mimics: Sequence[tuple[XmlNode, str, str]
     elif ignored_mimics:
         first_node = ignored_mimics[0][0]
         first_node.document.warnings.append(
-            f"{first_node.where}: the <mimic> of {len(ignored_mimics)} joints is ignored, because they or their "
+            f"{first_node.location}: the <mimic> of {len(ignored_mimics)} joints is ignored, because they or their "
             f"leaders do not have exactly one dof: {list_names([name for _, name, _ in ignored_mimics])}"
         )
 
@@ -375,9 +375,10 @@ def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> 
         if joint._couplings:
             value, coupled_value = _read_values(joint, name, node)[0], float(joint.values[0])
             if abs(value - coupled_value) > AGREEMENT_TOLERANCE * (1.0 + abs(coupled_value)):
-                leader = joint.couplings[0].leader.name
+                leader, unit = joint.couplings[0].leader.name, dof_unit(joint.dof[0])
                 raise node.make_error(
-                    f"sets joint {name!r} to {value:g}, but it mimics {leader!r}, which gives {coupled_value:g}"
+                    f"sets joint {name!r} to {value:g} {unit}, but it mimics {leader!r}, which gives "
+                    f"{coupled_value:g} {unit}"
                 )
 
 
@@ -387,7 +388,10 @@ def _set_independent_values(joint: Joint, name: str, node: XmlNode) -> None:
     for dof, value in values_by_dof.items():
         lower, upper = joint.limits(dof)
         if not lower <= value <= upper:
-            raise node.make_error(f"sets joint {name!r} to {value:g}, outside its limits {lower:g} to {upper:g}")
+            unit = dof_unit(dof)
+            raise node.make_error(
+                f"sets joint {name!r} to {value:g} {unit}, outside its limits {lower:g} to {upper:g} {unit}"
+            )
     joint._assign(values_by_dof)
     for dof, value in values_by_dof.items():
         joint._values[dof] = value
@@ -403,7 +407,10 @@ def _read_values(joint: Joint, name: str, node: XmlNode) -> tuple[float, ...]:
     count, dof_count = len(node.require("values").split()), len(joint.dof)
     if count != dof_count:
         dofs = f" ({' '.join(dof.name for dof in joint.dof)})" if dof_count else ""
-        raise node.make_error(f"of joint {name!r} has {count} numbers; the joint has {dof_count} dof{dofs}")
+        raise node.make_error(
+            f"of joint {name!r} has {format_count(count, 'number')}; "
+            f"the joint has {format_count(dof_count, 'dof')}{dofs}"
+        )
     return node.numbers("values", dof_count) or ()
 
 
@@ -411,7 +418,7 @@ def _set_rotation(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...
     if not joint.has_quaternion:
         raise node.make_error(f"of joint {name!r} has a wxyz; only a spherical or floating joint may have one")
     if not 1e-9 < math.hypot(*wxyz) < 1e9:
-        raise node.make_error(f"has wxyz={node.attributes['wxyz']!r}; the quaternion must have a length of 1")
+        raise node.make_error(f"has wxyz={node.attributes['wxyz']!r}; the norm of a quaternion must be 1e-9 to 1e9")
     unit_wxyz = joint._unit_quaternion(wxyz)
     if quaternion.angle_between(unit_wxyz, _wxyz_from_values(joint._values)) > AGREEMENT_TOLERANCE:
         node.warn(f"of joint {name!r} has values and a wxyz that disagree; the wxyz is ignored")
@@ -422,7 +429,7 @@ def _set_rotation(joint: Joint, name: str, node: XmlNode, wxyz: tuple[float, ...
 BLOCK_TAGS = ("closure", "values", "gear", "rack", "joint_constraint")
 """Elements of the block <mechanik> besides <base>."""
 UNLIMITED = 1e30
-"""m or rad; a limit of this size means no limit, because the format requires a number."""
+"""m or rad; a limit of this size or more means no limit, because the format requires a number."""
 
 
 def read_urdf(
@@ -447,8 +454,8 @@ def read_urdf(
             file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if it exists.
 
     Returns:
-        The mechanism. Its `warnings` list ignored and unusual content, and its `extras` contain the data that only
-        simulators and controllers use, by subject ("limits", "safety", "dynamics", "calibration") and joint name.
+        The mechanism. Its `warnings` describe ignored and unusual content, and its `extras` contain the data that only
+        simulators and controllers use, by category ("limits", "safety", "dynamics", "calibration") and joint name.
 
     Raises:
         FileMissing: the file does not exist.
@@ -469,7 +476,7 @@ def read_urdf(
     robot = parse_xml(urdf_source)
     check_is_urdf(robot)
 
-    shapes = UrdfShapeReader(robot, file_resolver(urdf_source, packages))
+    shape_reader = UrdfShapeReader(robot, file_resolver(urdf_source, packages))
     link_nodes = nodes_by_name(robot, "link")
     specs = read_joints(robot, link_nodes)
     if not link_nodes:  # a failed xacro expansion writes such files; some published packages contain them
@@ -479,8 +486,8 @@ def read_urdf(
 
     free_base_name = _free_base_name(robot, base, specs)
     base_joints = {} if free_base_name is None else {free_base_name: Joint(free_base_name, dof=ALL_DOFS)}
-    links = {name: _read_link(node, shapes) for name, node in link_nodes.items()}
-    shapes.report()
+    links = {name: _read_link(node, shape_reader) for name, node in link_nodes.items()}
+    shape_reader.report()
     extras: dict[str, dict[str, Any]] = {}
     joints = {spec.name: _read_joint(spec, extras) for spec in specs}
     for spec in specs:
@@ -508,12 +515,12 @@ def read_urdf(
 
 
 def _set_values_and_close_loops(
-    robot: XmlNode, joints: Mapping[str, Joint], links: Mapping[str, Link], specs: Sequence[SidecarEntry]
+    robot: XmlNode, joints: Mapping[str, Joint], links: Mapping[str, Link], closure_entries: Sequence[SidecarEntry]
 ) -> None:
     """Set the joint values, close the loops at these values, and then set the values of the closing joints."""
     value_nodes = joint_value_nodes(robot)
     set_joint_values(value_nodes, joints)
-    closing_joints = {closure.name: closure.joint for closure in close_loops(specs, links, set(joints))}
+    closing_joints = {closure.name: closure.joint for closure in close_loops(closure_entries, links, set(joints))}
     set_joint_values(value_nodes, {name: joint for name, joint in closing_joints.items() if isinstance(joint, Joint)})
     free_bases = {base.attributes.get("free") for block in robot.all("mechanik") for base in block.all("base")}
     for name, node in value_nodes.items():
@@ -540,11 +547,11 @@ def _free_base_name(robot: XmlNode, base: str | None, specs: Sequence[UrdfJoint]
     return name
 
 
-def _read_link(node: XmlNode, shapes: UrdfShapeReader) -> Link:
+def _read_link(node: XmlNode, shape_reader: UrdfShapeReader) -> Link:
     return Link(
         node.attributes["name"],
-        visuals=shapes.read_shapes(node, "visual"),
-        collisions=shapes.read_shapes(node, "collision"),
+        visuals=shape_reader.read_shapes(node, "visual"),
+        collisions=shape_reader.read_shapes(node, "collision"),
         inertial=read_inertial(node),
     )
 
@@ -602,8 +609,11 @@ def _read_limits(joint: Joint, node: XmlNode) -> None:
         node.warn(f"is {node.attributes['type'].strip()} and has no lower and upper limit; it is read without limits")
         return
     lower, upper = lower or 0.0, upper or 0.0  # the format defines a missing limit as 0
+    unit = dof_unit(joint.dof[0])
     if lower > upper:
-        raise (limit or node).make_error(f"has a lower limit of {lower:g}, above its upper limit of {upper:g}")
+        raise (limit or node).make_error(
+            f"has a lower limit of {lower:g} {unit}, above its upper limit of {upper:g} {unit}"
+        )
     if lower >= UNLIMITED or upper <= -UNLIMITED:
-        raise (limit or node).make_error(f"allows only values beyond {UNLIMITED:g}")
+        raise (limit or node).make_error(f"allows only values beyond {UNLIMITED:g} {unit}")
     joint.set_limits(-np.inf if lower <= -UNLIMITED else lower, np.inf if upper >= UNLIMITED else upper)

@@ -64,11 +64,11 @@ class SidecarEntry:
     """A closure, joint constraint, gear or rack as written in a file.
 
     Attributes:
-        where: location for messages.
+        location: file and entry for messages, such as `arm.urdf, line 12: closure 'loop'`.
         data: values by key.
     """
 
-    where: str
+    location: str
     data: Mapping[str, Any]
 
 
@@ -77,11 +77,11 @@ class Sidecar:
     """Content of the sidecar file beside a URDF.
 
     Attributes:
-        where: file name for messages.
+        location: file name for messages; "closures" if the content is not from a file.
         sections: entries by section name.
     """
 
-    where: str
+    location: str
     sections: Mapping[str, Sequence[Any]]
 
     def entries(self, section: str) -> list[SidecarEntry]:
@@ -90,10 +90,10 @@ class Sidecar:
         entries: list[SidecarEntry] = []
         for number, data in enumerate(self.sections.get(section, ()), 1):
             if not isinstance(data, Mapping):
-                raise FormatError(f"{self.where}: {kind} {number} is {data!r}; it must be an object with keys")
+                raise FormatError(f"{self.location}: {kind} {number} is {data!r}; it must be an object with keys")
             data = cast("Mapping[str, Any]", data)
             label = f"{kind} {data['name']!r}" if data.get("name") else f"{kind} {number}"
-            entries.append(SidecarEntry(f"{self.where}: {label}", data))
+            entries.append(SidecarEntry(f"{self.location}: {label}", data))
         return entries
 
 
@@ -102,7 +102,7 @@ def read_sidecar(urdf_source: Source, robot: XmlNode, source: SidecarInput = Non
 
     Args:
         urdf_source: the source of the URDF.
-        robot: root node of the URDF, whose document collects the warnings.
+        robot: root node of the URDF; warnings are added to its document.
         source: a file, or its content, that replaces the file beside the URDF.
     """
     if source is None and urdf_source.resolver is not None:
@@ -136,20 +136,20 @@ def _read_sidecar_in_memory(urdf_source: Source, resolver: FileResolver, robot: 
     return _parse_sections(json_source.name, _parse_json(json_source.text(), json_source.name))
 
 
-def _parse_sections(where: str, content: Any) -> Sidecar:
+def _parse_sections(location: str, content: Any) -> Sidecar:
     sections: Mapping[Any, Any] = {"closures": content}
     if isinstance(content, Mapping):
         sections = cast("Mapping[Any, Any]", content)
         unknown_keys = [key for key in sections if key not in (*SECTIONS, "version")]
         if unknown_keys or not any(section in sections for section in SECTIONS):
             raise FormatError(
-                f"{where}: the content must be a list of closures, or an object with the keys {', '.join(SECTIONS)}, "
-                f"not {list(sections)!r}"
+                f"{location}: the content must be a list of closures, or an object with the keys "
+                f"{', '.join(SECTIONS)}, not {list(sections)!r}"
             )
     for section in SECTIONS:
         if section in sections and not isinstance(sections[section], list | tuple):
-            raise FormatError(f"{where}: {section} must be a list, not {type(sections[section]).__name__}")
-    return Sidecar(where, {section: sections[section] for section in SECTIONS if section in sections})
+            raise FormatError(f"{location}: {section} must be a list, not {type(sections[section]).__name__}")
+    return Sidecar(location, {section: sections[section] for section in SECTIONS if section in sections})
 
 
 def _read_content(path: Path) -> Any:
@@ -214,7 +214,7 @@ def _closure_from_node(node: XmlNode) -> SidecarEntry:
             raise child.make_error("is unknown in a closure, which may contain <at> and <onto>")
         position, wxyz = read_position_wxyz(child)
         data[child.tag] = {"position": position, "wxyz": wxyz}
-    return SidecarEntry(f"{node.where}: closure {node.attributes.get('name', '')!r}", data)
+    return SidecarEntry(f"{node.location}: closure {node.attributes.get('name', '')!r}", data)
 
 
 def _closing_link_pairs(robot: XmlNode, links: Mapping[str, Link], used_names: set[str]) -> list[SidecarEntry]:
@@ -243,9 +243,9 @@ def close_loops(entries: Sequence[SidecarEntry], links: Mapping[str, Link], join
         try:
             closure = _make_closure(entry.data, links)
         except MechanikError as error:
-            raise FormatError(f"{entry.where}: {error}") from None
+            raise FormatError(f"{entry.location}: {error}") from None
         if closure.name in used_names:
-            raise FormatError(f"{entry.where}: another joint is called {closure.name!r}; names must be unique")
+            raise FormatError(f"{entry.location}: another joint is called {closure.name!r}; names must be unique")
         used_names.add(closure.name)
         closures.append(closure)
     return closures
@@ -356,7 +356,7 @@ def describe_closures(
         names: name of each link.
         world: name of the link that represents the world, or None.
     """
-    kinds = {free: kind for kind, free in CLOSURE_FREE_DOF.items()}
+    kinds = {free_dofs: kind for kind, free_dofs in CLOSURE_FREE_DOF.items()}
     for name, closure in closures.items():
         joint = cast(Joint, closure.joint)
         start_name = world if joint.parent is None else names[joint.parent]
@@ -421,7 +421,7 @@ def add_couplings(
             try:
                 _add_coupling(builder, kind, entry.data)
             except MechanikError as error:
-                raise FormatError(f"{entry.where}: {error}") from None
+                raise FormatError(f"{entry.location}: {error}") from None
 
 
 def constraint_element(
@@ -481,7 +481,7 @@ def _coupling_from_node(kind: str, node: XmlNode) -> SidecarEntry:
     if kind == "joint_constraint":
         data["terms"] = dict(_read_terms(node))
     label = f"joint constraint {data['name']!r}" if kind == "joint_constraint" and "name" in data else kind
-    return SidecarEntry(f"{node.where}: {label}", data)
+    return SidecarEntry(f"{node.location}: {label}", data)
 
 
 def _read_terms(node: XmlNode) -> Iterator[tuple[str, list[float]]]:

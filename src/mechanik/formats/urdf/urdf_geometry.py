@@ -1,4 +1,4 @@
-"""Shapes, inertia, materials and poses of URDF elements, and the text of their numbers.
+"""Shapes, inertia, materials and poses of URDF elements, and the format of numbers; partly also used for SDF.
 
 The reader accepts a `<capsule>`, but the writer never writes this element, because most programs reject it. The writer
 replaces a capsule by a cylinder NAME.side and spheres NAME.lower and NAME.upper at its ends, which fill the same space.
@@ -27,32 +27,32 @@ MATCH_TOLERANCE = 1e-9
 """m, times 1 + distance from the origin (m); parts of a capsule that deviate more were moved and stay separate."""
 
 
-def split_capsules(shapes: Iterable[ShapeInstance], owner: str) -> list[ShapeInstance]:
+def split_capsules(instances: Iterable[ShapeInstance], owner: str) -> list[ShapeInstance]:
     """Replace capsules by cylinders and spheres, which every program can read.
 
     Args:
-        shapes: the shapes of a link.
-        owner: prefix of the names of unnamed capsules, such as `hand.collision`; a number follows, because MuJoCo
+        instances: the shapes of a link.
+        owner: prefix of the names of unnamed capsules, such as `hand.collision`; an index follows, because MuJoCo
             rejects duplicate names.
     """
-    instances: list[ShapeInstance] = []
-    for index, instance in enumerate(shapes):
+    split_instances: list[ShapeInstance] = []
+    for index, instance in enumerate(instances):
         name = instance.name or f"{owner}{index}"
-        instances += (
+        split_instances += (
             _capsule_parts(instance, instance.shape, name) if isinstance(instance.shape, Capsule) else [instance]
         )
-    return instances
+    return split_instances
 
 
-def join_capsules(shapes: Sequence[ShapeInstance], owner: str) -> list[ShapeInstance]:
+def join_capsules(instances: Sequence[ShapeInstance], owner: str) -> list[ShapeInstance]:
     """Join the parts that `split_capsules` created to capsules; `owner` is the same prefix."""
-    instances: list[ShapeInstance] = []
+    joined_instances: list[ShapeInstance] = []
     k = 0
-    while k < len(shapes):
-        capsule = _join_capsule_parts(shapes[k : k + 3], owner)
-        instances.append(shapes[k] if capsule is None else capsule)
-        k += 1 if capsule is None else 2 if isinstance(shapes[k].shape, Sphere) else 3
-    return instances
+    while k < len(instances):
+        capsule = _join_capsule_parts(instances[k : k + 3], owner)
+        joined_instances.append(instances[k] if capsule is None else capsule)
+        k += 1 if capsule is None else 2 if isinstance(instances[k].shape, Sphere) else 3
+    return joined_instances
 
 
 def _capsule_parts(instance: ShapeInstance, capsule: Capsule, name: str) -> list[ShapeInstance]:
@@ -65,9 +65,9 @@ def _capsule_parts(instance: ShapeInstance, capsule: Capsule, name: str) -> list
     return [side, *(replace(end, pose=pose) for end, pose in zip(ends, poses, strict=True))]
 
 
-def _join_capsule_parts(shapes: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
-    """Return the capsule whose parts are at the beginning of `shapes`, or None."""
-    first_part = shapes[0]
+def _join_capsule_parts(instances: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
+    """Return the capsule whose parts are at the beginning of `instances`, or None."""
+    first_part = instances[0]
     match first_part.shape:
         case Cylinder(radius, length) if first_part.name.endswith(SIDE_SUFFIX):
             capsule, name = Capsule(radius, length), first_part.name.removesuffix(SIDE_SUFFIX)
@@ -76,22 +76,22 @@ def _join_capsule_parts(shapes: Sequence[ShapeInstance], owner: str) -> ShapeIns
         case _:
             return None
     parts = _capsule_parts(first_part, capsule, name)
-    if len(shapes) < len(parts) or not all(map(_is_same_part, shapes, parts)):
+    if len(instances) < len(parts) or not all(map(_is_same_part, instances, parts)):
         return None
     is_unnamed = name.startswith(owner) and name.removeprefix(owner).isdecimal()
     return replace(first_part, shape=capsule, name="" if is_unnamed else name)
 
 
-def _is_same_part(shape: ShapeInstance, part: ShapeInstance) -> bool:
+def _is_same_part(instance: ShapeInstance, part: ShapeInstance) -> bool:
     """Compare two shapes up to rounding; the rotation is ignored, because it has no meaning for a sphere."""
-    if (shape.shape, shape.name, shape.material) != (part.shape, part.name, part.material):
+    if (instance.shape, instance.name, instance.material) != (part.shape, part.name, part.material):
         return False
-    deviation = np.abs(shape.pose.position - part.pose.position).max()
+    deviation = np.abs(instance.pose.position - part.pose.position).max()
     return bool(deviation <= MATCH_TOLERANCE * (1.0 + np.abs(part.pose.position).max()))
 
 
 MAX_DISTANCE = 1e9
-"""m; a larger number is a mistake. In a sum with its square, all digits of the other numbers would be lost."""
+"""m; a larger number is a mistake. Its square is so large that rounding would remove smaller terms of a sum."""
 
 
 def read_origin(owner: XmlNode) -> tuple[Array, Array]:
@@ -103,8 +103,8 @@ def read_origin(owner: XmlNode) -> tuple[Array, Array]:
 def read_position_wxyz(node: XmlNode) -> tuple[Array, Array]:
     """Return position (3,), m, and wxyz (4,) from the attributes xyz and rpy (rotations about fixed x, y, z; rad).
 
-    `quat_xyzw` may replace rpy, as in newer files. The writer adds `wxyz` if rpy would lose digits. If the two
-    disagree, a user has edited rpy, and rpy is used.
+    `quat_xyzw`, an attribute of newer files, is used if there is neither rpy nor wxyz. The writer adds `wxyz` if rpy
+    would lose digits. If rpy and wxyz disagree, rpy is used, because users edit rpy.
     """
     position = np.array(node.numbers("xyz", 3) or (0.0, 0.0, 0.0))
     if np.abs(position).max() > MAX_DISTANCE:
@@ -128,15 +128,18 @@ def wxyz_from_rpy(rpy: tuple[float, ...]) -> Array:
 
 def _unit_quaternion(node: XmlNode, attribute: str, wxyz: tuple[float, ...]) -> Array:
     if not 1e-9 < math.hypot(*wxyz) < 1e9:
-        raise node.make_error(f"has {attribute}={node.attributes[attribute]!r}; the quaternion must have a length of 1")
+        raise node.make_error(
+            f"has {attribute}={node.attributes[attribute]!r}; the norm of a quaternion must be 1e-9 to 1e9"
+        )
     return quaternion.normalize(wxyz)
 
 
 def read_inertial(link: XmlNode) -> Inertial | None:
+    """Return mass (kg), pose and inertia (kg m²) of the <inertial> in a link, or None if there is none."""
     node = link.first("inertial")
     if node is None:
         return None
-    mass_node, moments = node.first("mass"), node.first("inertia")
+    mass_node, inertia_node = node.first("mass"), node.first("inertia")
     mass = None if mass_node is None else mass_node.number("value")
     if mass is None:
         node.warn("has no mass; the default is 0 kg")
@@ -144,10 +147,10 @@ def read_inertial(link: XmlNode) -> Inertial | None:
     if mass < 0:
         raise node.make_error(f"has a mass of {mass:g} kg; it cannot be negative")
     inertia = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    if moments is not None:
-        values = [moments.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+    if inertia_node is not None:
+        values = [inertia_node.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
         if None in values:
-            moments.warn("does not have all of ixx, ixy, ixz, iyy, iyz, izz; the default is 0")
+            inertia_node.warn("does not have all of ixx, ixy, ixz, iyy, iyz, izz; the default is 0")
         ixx, ixy, ixz, iyy, iyz, izz = (value or 0.0 for value in values)
         inertia = (ixx, ixy, ixz, iyy, iyz, izz)
     return Inertial(mass, Pose(*read_origin(node)), inertia)
@@ -175,19 +178,19 @@ class UrdfShapeReader:
 
     def read_shapes(self, link: XmlNode, tag: str) -> list[ShapeInstance]:
         """Return the shapes of all <visual> or <collision> elements of a link."""
-        shapes: list[ShapeInstance] = []
+        instances: list[ShapeInstance] = []
         for node in link.all(tag):
             shape = self._read_shape(node)
             if shape is not None:
                 pose, name = Pose(*read_origin(node)), node.attributes.get("name", "")
-                shapes.append(ShapeInstance(shape, pose, self._read_shape_material(node), name))
-        return join_capsules(shapes, f"{link.attributes.get('name', '')}.{tag}")
+                instances.append(ShapeInstance(shape, pose, self._read_shape_material(node), name))
+        return join_capsules(instances, f"{link.attributes.get('name', '')}.{tag}")
 
     def report(self) -> None:
         """Add the warnings that are given once for the whole robot."""
         if self._mirrored_meshes:
             first_mesh, more_count = self._mirrored_meshes[0], len(self._mirrored_meshes) - 1
-            count_text = f" (and {more_count} more meshes)" if more_count else ""
+            count_text = f" (and {more_count} more {'mesh' if more_count == 1 else 'meshes'})" if more_count else ""
             first_mesh.warn(f"has the negative scale {first_mesh.attributes['scale']!r}, which mirrors it{count_text}")
 
     def _read_shape(self, node: XmlNode) -> Shape | None:
@@ -219,11 +222,11 @@ class UrdfShapeReader:
             return None
         sx, sy, sz = node.numbers("scale", 3) or (1.0, 1.0, 1.0)
         if 0.0 in (sx, sy, sz):
-            raise node.make_error(f"has scale={node.attributes['scale']!r}, which makes it flat")
+            raise node.make_error(f"has scale={node.attributes['scale']!r}, which makes it flat; no number may be 0")
         if min(sx, sy, sz) < 0.0:
             self._mirrored_meshes.append(node)
-        exists, path = self.files.locate(uri)
-        if not exists and uri not in self._missing_uris:
+        file_exists, path = self.files.locate(uri)
+        if not file_exists and uri not in self._missing_uris:
             self._missing_uris.add(uri)
             node.warn(f"names the file {uri!r}, which does not exist{self.files.search_hint(uri)}")
         return Mesh(uri, (sx, sy, sz), path)
@@ -258,7 +261,8 @@ def _read_sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, .
     sizes = node.numbers(attribute, count)
     if sizes is None or min(sizes) < 0.0 or max(sizes) > MAX_DISTANCE:
         raise FormatError(
-            f"{node.location} has {attribute}={node.attributes[attribute]!r}; sizes are from 0 to {MAX_DISTANCE:g} m"
+            f"{node.full_location} has {attribute}={node.attributes[attribute]!r}; sizes are from 0 to "
+            f"{MAX_DISTANCE:g} m"
         )
     return sizes
 
@@ -278,7 +282,8 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
     attributes: dict[str, str] = {}
     if position.any():
         attributes["xyz"] = format_numbers(position)
-    unit_wxyz = quaternion.canonical(wxyz) + 0.0  # -0.0, which the text drops, would change +pi to -pi
+    # the text has no sign for -0.0: without + 0.0 an angle of +pi would be read back as -pi
+    unit_wxyz = quaternion.canonical(wxyz) + 0.0
     if np.array_equal(unit_wxyz, quaternion.identity()):
         return attributes
     exact_rpy = euler.euler_from_quaternion(unit_wxyz, order="xyz", axes="fixed")
@@ -290,23 +295,23 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
 
 def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
     """Iterate over rpy triples of nearly the same rotation, first those with few digits."""
-    eighth_turn = np.pi / 4
+    degrees_45 = np.pi / 4  # rad
     equivalent_rpy = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
     equivalent_rpy[2] = rpy[2] - np.copysign(np.pi, rpy[2])
     for triple in (rpy, equivalent_rpy):
         for decimals in (6, 9, 12, 14, 15):
             # multiples of 45 degrees keep all digits, because rounded angles would not give the exact rotation
-            multiples = np.round(triple / eighth_turn)
-            is_multiple = np.abs(triple - multiples * eighth_turn) < 10.0**-decimals
-            yield np.where(is_multiple, multiples * eighth_turn, np.round(triple, decimals)) + 0.0
+            multiples = np.round(triple / degrees_45)
+            is_multiple = np.abs(triple - multiples * degrees_45) < 10.0**-decimals
+            yield np.where(is_multiple, multiples * degrees_45, np.round(triple, decimals)) + 0.0
         yield triple
 
 
 def stable_axis(axis: Array, round_trip: Callable[[Array], Array]) -> Array:
     """Return a unit axis in 15 digits that does not change when it is read and written again.
 
-    Repeated rounding can alternate between neighbouring axes. The smallest of these is returned, so that the result
-    does not depend on the axis at which the iteration starts.
+    Repeated rounding can alternate between neighbouring axes. The first of these in lexicographic order is returned, so
+    that the result does not depend on the axis at which the iteration starts.
 
     Args:
         axis: unit vector (3,).

@@ -4,9 +4,9 @@ Content that the format cannot express directly is converted:
 
 - A joint with several dofs that is neither planar nor floating becomes a chain of single-dof joints NAME.X, NAME.Y,
   NAME.Z, NAME.EZ, NAME.EY, NAME.EX (in the order of the motion). Each joint but the last has a child link of the same
-  name. So the names show the dofs. A spherical joint becomes three revolute joints.
-- If the frame of a link or the axes of a joint have a rotation that URDF cannot express, a fixed joint NAME.end
-  is added after the joint.
+  name. A spherical joint becomes three revolute joints.
+- If a link has a pose in the frame that its joint moves, or such a chain has rotated axes, a fixed joint NAME.end is
+  added after the joint. A joint without dofs contains this pose itself.
 - Several roots, or a root with a pose other than the identity, become children of a link `world`.
 - Closures, joint constraints, a free base, and joint values that differ from the reader's defaults are written into the
   block <mechanik>, which other tools ignore.
@@ -66,7 +66,7 @@ def shared_materials(links: Iterable[Link]) -> dict[str, Material]:
     """Return the materials to define once, by name; if two have the same name, the first."""
     materials: dict[str, Material] = {}
     for link in links:
-        for material in (shape.material for shape in (*link.visuals, *link.collisions)):
+        for material in (instance.material for instance in (*link.visuals, *link.collisions)):
             if material is not None and material.name and (material.rgba or material.texture):
                 materials.setdefault(material.name, material)
     return materials
@@ -79,12 +79,13 @@ def link_element(name: str, link: Link, materials: Mapping[str, Material]) -> El
         inertial = SubElement(element, "inertial")
         add_origin(inertial, link.inertial.pose.position, link.inertial.pose.wxyz)
         SubElement(inertial, "mass", value=format_number(link.inertial.mass))
-        moments = SubElement(inertial, "inertia")
+        inertia_element = SubElement(inertial, "inertia")
         for key, value in zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), link.inertial.inertia, strict=True):
-            moments.set(key, format_number(value))
-    for tag, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-        writable_shapes = split_capsules((shape for shape in shapes if is_writable(shape.shape)), f"{name}.{tag}")
-        element.extend(_shape_element(tag, shape, materials) for shape in writable_shapes)
+            inertia_element.set(key, format_number(value))
+    for tag, instances in (("visual", link.visuals), ("collision", link.collisions)):
+        writable_instances = (instance for instance in instances if is_writable(instance.shape))
+        split_instances = split_capsules(writable_instances, f"{name}.{tag}")
+        element.extend(_shape_element(tag, instance, materials) for instance in split_instances)
     return element
 
 
@@ -158,7 +159,7 @@ _INVALID_XML_CHARACTER = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010
 
 
 def write_urdf(mechanism: Mechanism) -> str:
-    """Write a mechanism as URDF text; every number is written with all its digits.
+    """Write a mechanism as URDF text. Numbers have all their digits; components of axes have 15 decimals.
 
     Args:
         mechanism: the mechanism to write; `save` also lists the content that the file does not contain.
@@ -187,7 +188,9 @@ def write_urdf(mechanism: Mechanism) -> str:
     except TypeError as error:
         raise FormatError(f"a name in {mechanism!r} is not a string: {error}") from None
     if (match := _INVALID_XML_CHARACTER.search(text)) is not None:
-        raise FormatError(f"a name contains the control character {match[0]!r}, which XML does not allow; rename it")
+        raise FormatError(
+            f"a name contains the control character {match[0]!r}, which XML does not allow; change the name"
+        )
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
@@ -279,12 +282,12 @@ class _UrdfWriter:
     def _add_joint(self, name: str, joint: Joint, parent: str | None) -> None:
         assert parent is not None
         child = joint.child
-        X_end = np.eye(4) if child is None else child.matrix
+        X_end_link = np.eye(4) if child is None else child.matrix
         end_link = self.mechanism.name_of(child) if child is not None else self._add_intermediate_link(f"{name}.end")
         position, wxyz = joint.position, joint.wxyz
         if not joint.dof:
-            if not np.array_equal(X_end, np.eye(4)):
-                position, wxyz = to_position_wxyz(joint.matrix @ X_end)
+            if not np.array_equal(X_end_link, np.eye(4)):
+                position, wxyz = to_position_wxyz(joint.matrix @ X_end_link)
             self._add_extras(
                 self._add_joint_element(name, "fixed", parent, end_link, position, wxyz), name, has_one_dof=False
             )
@@ -294,8 +297,8 @@ class _UrdfWriter:
             X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
             if not np.array_equal(X_joint_axes, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_joint_axes)
-                X_end = X_joint_axes.T @ X_end
-        needs_end_joint = not np.array_equal(X_end, np.eye(4))
+                X_end_link = X_joint_axes.T @ X_end_link
+        needs_end_joint = not np.array_equal(X_end_link, np.eye(4))
         last_link = self._add_intermediate_link(name) if needs_end_joint else end_link
         if joint_type == "chain":
             self._add_dof_chain(joint, parent, last_link, position, wxyz)
@@ -308,7 +311,7 @@ class _UrdfWriter:
             self._add_extras(element, name, has_one_dof=joint_type in ("revolute", "continuous", "prismatic"))
         if needs_end_joint:
             self._add_joint_element(
-                self._reserve_joint_name(f"{name}.end"), "fixed", last_link, end_link, *to_position_wxyz(X_end)
+                self._reserve_joint_name(f"{name}.end"), "fixed", last_link, end_link, *to_position_wxyz(X_end_link)
             )
 
     def _urdf_type(self, joint: Joint) -> str:
@@ -379,9 +382,9 @@ class _UrdfWriter:
 
     def _add_extras(self, element: XmlElement, name: str, has_one_dof: bool) -> None:
         """Write back the data that the reader stored for simulators and controllers."""
-        for subject, (tag, _) in EXTRA_ELEMENTS.items():
-            attributes = extra_attributes(self.mechanism.extras, subject, name)
-            if attributes and not (has_one_dof and subject == "limits"):
+        for category, (tag, _) in EXTRA_ELEMENTS.items():
+            attributes = extra_attributes(self.mechanism.extras, category, name)
+            if attributes and not (has_one_dof and category == "limits"):
                 ElementTree.SubElement(element, tag, attributes)
 
     # ---- names ------------------------------------------------------------------------------
@@ -449,7 +452,7 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
         "allowed collisions": [f"{a} - {b}" for a, b in mechanism.allowed_collisions or ()],
         "joint targets": _joints_with(joints, "targets"),
         "rest poses": _joints_with(joints, "rest_pose"),
-        "turn counting of joints (track_turns)": [name for name, joint in joints.items() if joint.track_turns],
+        "revolution counting of joints (track_turns)": [name for name, joint in joints.items() if joint.track_turns],
         "swing limits (cones) of joints": [
             name for name, joint in joints.items() if joint.cone is not None and not joint.is_closure
         ],

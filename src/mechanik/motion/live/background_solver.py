@@ -1,7 +1,7 @@
 """The thread of a live solver: states and listeners, settings, locking, and the solve loop.
 
 A single condition protects the newest targets, q and settings. Callers from other threads have priority over the solve
-loop at the mechanism.
+loop for access to the mechanism.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class LiveState:
         q: (nq,), read-only.
         solution: result of the tick; None before the first tick, if there is nothing to solve, and after a failure.
         sequence: increases by 1 from state to state.
-        tag: number of the newest targets that the state is for.
+        tag: integer that was given with the newest targets that the state is for.
         is_at_rest: whether the solver has finished and sleeps until a change.
         seconds: processor time of the tick, s; wall time on Windows.
-        iterations: of this tick.
-        status: status of the tick; PENDING before the first tick and after a failure.
+        iterations: number of iterations of the tick.
+        status: status of the tick; PENDING before the first tick and after a failure, CONVERGED if there is nothing to
+            solve.
         ticks_per_second: ticks within the last second.
         problem: message of the error in the tick; empty if it did not fail.
 
@@ -72,7 +73,7 @@ class LiveState:
 
     @property
     def error(self) -> float:
-        """Largest error of a required objective or a loop closure, m or rad.
+        """Largest error of a required objective or a loop closure, m or rad; 0 without a solution.
 
         It is computed on access with the current mechanism: read it in a callback if the graph is edited.
         """
@@ -102,15 +103,15 @@ class StateListeners:
     def __init__(self) -> None:
         self.errors: deque[BaseException] = deque(maxlen=MAX_ERRORS)
         self._callbacks: dict[int, StateCallback] = {}
-        self._numbers = count()
+        self._new_keys = count()
 
     def add(self, callback: StateCallback) -> Callable[[], None]:
         """Add a callback; return a function that removes it."""
-        number = next(self._numbers)
-        self._callbacks[number] = callback
+        key = next(self._new_keys)
+        self._callbacks[key] = callback
 
         def unsubscribe() -> None:
-            self._callbacks.pop(number, None)
+            self._callbacks.pop(key, None)
 
         return unsubscribe
 
@@ -119,13 +120,13 @@ class StateListeners:
 
     def notify(self, state: LiveState) -> None:
         """Call all callbacks in the order in which they were added."""
-        for number, callback in tuple(self._callbacks.items()):
-            if number not in self._callbacks:  # removed by a callback before it
+        for key, callback in tuple(self._callbacks.items()):
+            if key not in self._callbacks:  # removed by an earlier callback
                 continue
             try:
                 callback(state)
             except BaseException as error:  # no exception may end the thread
-                self._callbacks.pop(number, None)
+                self._callbacks.pop(key, None)
                 self.errors.append(error)
 
 
@@ -134,7 +135,7 @@ RestTarget = ArrayLike | Mapping[str, ArrayLike] | bool
 """Rest pose, as `Solver` takes it."""
 AVOID_OPTIONS = ("avoid", "clearance", "allow", "forbid", "avoid_as")
 COMMON_OPTIONS = (*OPTION_NAMES, "active", "weights", *AVOID_OPTIONS)
-"""Options that stay when the method changes, because every solver takes them."""
+"""Options that stay when the method changes, because every method takes them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,12 +210,12 @@ class LiveSettings:
 
 
 def as_names(lock: DofNames | str) -> tuple[Any, ...]:
-    """A name or several names as a tuple."""
+    """Return a name or several names as a tuple."""
     return (lock,) if isinstance(lock, str) or not isinstance(lock, Iterable) else tuple(lock)
 
 
 class PriorityLock:
-    """A reentrant lock on the mechanism that the solve loop leaves to other threads first.
+    """A reentrant lock on the mechanism; other threads that wait for it have priority over the solve loop.
 
     Args:
         condition: notified whenever the lock is released.
@@ -222,74 +223,79 @@ class PriorityLock:
 
     def __init__(self, condition: threading.Condition) -> None:
         self._condition = condition
-        self._holder, self._waiting = 0, 0
+        self._holder_id, self._waiting_count = 0, 0
 
     @property
     def is_mine(self) -> bool:
         """Whether the current thread has the lock."""
-        return self._holder == threading.get_ident()
+        return self._holder_id == threading.get_ident()
 
     @property
     def is_free(self) -> bool:
         """Whether no thread has the lock or waits for it."""
-        return not (self._holder or self._waiting)
+        return not (self._holder_id or self._waiting_count)
 
     def acquire(self) -> None:
         """Take the lock; call with the condition held and only if `is_free`."""
-        self._holder = threading.get_ident()
+        self._holder_id = threading.get_ident()
 
     def release(self) -> None:
         """Release the lock and notify the condition."""
         with self._condition:
-            self._holder = 0
+            self._holder_id = 0
             self._condition.notify_all()
 
     @contextmanager
-    def acquire_first(self) -> Generator[None]:
-        """Context manager: wait for the lock, hold it, release it."""
+    def acquire_with_priority(self) -> Generator[None]:
+        """Return a context manager that waits for the lock, has it, and releases it."""
         if self.is_mine:
             yield
             return
         with self._condition:
-            self._waiting += 1
+            self._waiting_count += 1
             try:
-                self._condition.wait_for(lambda: self._holder == 0)
+                self._condition.wait_for(lambda: self._holder_id == 0)
                 self.acquire()
             finally:
-                self._waiting -= 1
+                self._waiting_count -= 1
         try:
             yield
         finally:
             self.release()
 
 
-EXIT_WAIT = 2.0
+MAX_EXIT_WAIT = 2.0
 """s: longest wait at exit of the interpreter for the end of a tick."""
 
 
 class SolverRun:
-    """A thread from start to stop."""
+    """A thread from start to stop.
 
-    def __init__(self, engine: BackgroundSolver) -> None:
+    Attributes:
+        is_over: whether the thread must end, or has ended.
+        thread: the thread.
+    """
+
+    def __init__(self, background_solver: BackgroundSolver) -> None:
         self.is_over = False
-        self.thread = threading.Thread(target=engine.run, args=(self,), name="mechanik live", daemon=True)
+        self.thread = threading.Thread(target=background_solver.run, args=(self,), name="mechanik live", daemon=True)
 
 
 class BackgroundSolver:
     """The solve loop behind a `LiveSolver`.
 
-    It has no reference to its `LiveSolver`, so that an unused one is garbage collected and ends the thread. A single
-    condition protects the newest targets, q, settings and the lock. Callers from other threads have priority over the
-    solve loop.
+    It has no reference to its `LiveSolver`, so that an unused `LiveSolver` is garbage collected and ends the thread. A
+    single condition protects the newest targets, q, settings and the lock. Callers from other threads have priority
+    over the solve loop.
     """
 
     def __init__(self, mechanism: Mechanism, settings: LiveSettings, q: ArrayLike | None, budget: float) -> None:
         self.mechanism, self.settings, self.budget = mechanism, settings, budget
         self.listeners = StateListeners()
         self.is_disposed = False
-        self.current: SolverRun | None = None
+        self.current_run: SolverRun | None = None
         self._condition = threading.Condition()
-        self._lock, self._depth = PriorityLock(self._condition), 0
+        self._lock, self._edit_depth = PriorityLock(self._condition), 0
         self._futures: list[Future[LiveState]] = []
         self._rate = TickRate()
         self._has_changes, self._is_busy, self._tag = True, False, 0
@@ -307,34 +313,34 @@ class BackgroundSolver:
         with self._condition:
             self._check_usable()
             if targets is not None:
-                self._tick_solver.mailbox.put(targets)
-            replaced = self._wake(tag)
-        cancel_futures(replaced)
+                self._tick_solver.target_store.put(targets)
+            replaced_futures = self._wake(tag)
+        cancel_futures(replaced_futures)
 
     def set_targets_unchecked(self, targets: Mapping[int, Any], tag: int) -> None:
         """Set new targets by index of the objective, and wake the thread; see `LiveSolver.set_targets_unchecked`."""
         with self._condition:
             self._check_usable()
-            self._tick_solver.mailbox.put_unchecked(targets)
-            replaced = self._wake(tag)
-        cancel_futures(replaced)
+            self._tick_solver.target_store.put_unchecked(targets)
+            replaced_futures = self._wake(tag)
+        cancel_futures(replaced_futures)
 
     def solve(self, targets: Targets | None) -> Future[LiveState]:
         """Set targets and return a future for the state at rest; see `LiveSolver.solve`."""
         future: Future[LiveState] = Future()
         with self._condition:
             self._check_usable()
-            replaced: list[Future[LiveState]] = []
+            replaced_futures: list[Future[LiveState]] = []
             if targets is not None:
-                self._tick_solver.mailbox.put(targets)
-                replaced = self._wake(self._tag)
+                self._tick_solver.target_store.put(targets)
+                replaced_futures = self._wake(self._tag)
             is_at_work = self._is_busy or self._has_work()
             is_done = not is_at_work and not self.state.problem
             if not is_done:
                 self._has_changes |= not is_at_work  # try again after a failure
                 self._futures.append(future)
                 self._condition.notify_all()
-        cancel_futures(replaced)
+        cancel_futures(replaced_futures)
         if is_done:
             future.set_result(self.state)
         return future
@@ -349,39 +355,39 @@ class BackgroundSolver:
             self._new_q = np.array(values)
             self._condition.notify_all()
 
-    def change(self, settings: Callable[[LiveSettings], LiveSettings] | None, budget: float | None) -> None:
-        """Change settings by a function of the current ones; inside an edit the solver is rebuilt at its end."""
-        if settings is None:
+    def change(self, update: Callable[[LiveSettings], LiveSettings] | None, budget: float | None) -> None:
+        """Replace the settings by `update` of the current settings; inside an edit the solver is rebuilt at its end."""
+        if update is None:
             self.budget = self.budget if budget is None else budget
             return
-        with self._lock.acquire_first():
+        with self._lock.acquire_with_priority():
             self._check_usable()
-            before, self.settings = self.settings, settings(self.settings)
-            self._has_new_goals |= self.settings.goals is not before.goals
+            previous_settings, self.settings = self.settings, update(self.settings)
+            self._has_new_goals |= self.settings.goals is not previous_settings.goals
             try:
-                if self._depth == 0:
+                if self._edit_depth == 0:
                     self._rebuild()
             except BaseException:
-                self.settings, self._has_new_goals = before, False
+                self.settings, self._has_new_goals = previous_settings, False
                 raise
             self.budget = self.budget if budget is None else budget
 
     @contextmanager
     def edit(self) -> Generator[Mechanism]:
-        """Context manager that holds the lock for an edit of the mechanism and rebuilds the solver afterwards."""
-        with self._lock.acquire_first():
+        """Return a context manager that has the lock during an edit and rebuilds the solver afterwards."""
+        with self._lock.acquire_with_priority():
             self._check_usable()
-            self._depth += 1
+            self._edit_depth += 1
             try:
                 yield self.mechanism
             except BaseException:
-                self._depth -= 1
-                if self._depth == 0:
+                self._edit_depth -= 1
+                if self._edit_depth == 0:
                     self._rebuild_after_edit()
                 raise
-            self._depth -= 1
-            if self._depth == 0 and (problem := self._rebuild_after_edit()) is not None:
-                raise problem
+            self._edit_depth -= 1
+            if self._edit_depth == 0 and (failure := self._rebuild_after_edit()) is not None:
+                raise failure
 
     def step(self) -> LiveState:
         """Make a single iteration in the calling thread."""
@@ -389,7 +395,7 @@ class BackgroundSolver:
             raise InvalidOperation(
                 "step cannot be called inside a callback or an edit of the same live solver; call it afterwards"
             )
-        with self._lock.acquire_first():
+        with self._lock.acquire_with_priority():
             self._check_usable()
             return self._tick(is_step=True)
 
@@ -404,7 +410,7 @@ class BackgroundSolver:
     @property
     def is_running(self) -> bool:
         """Whether the thread is alive."""
-        run = self.current
+        run = self.current_run
         return run is not None and not run.is_over and run.thread.is_alive()
 
     def start(self) -> None:
@@ -412,35 +418,35 @@ class BackgroundSolver:
         with self._condition:
             self._check_usable()
             if not self.is_running:
-                self.current = SolverRun(self)
-                self.current.thread.start()
+                self.current_run = SolverRun(self)
+                self.current_run.thread.start()
                 BACKGROUND_SOLVERS.add(self)
 
-    def stop(self, wait: bool, at_most: float | None = None) -> None:
+    def stop(self, wait: bool, max_wait: float | None = None) -> None:
         """End the thread.
 
         Args:
             wait: whether to wait for its end, except in the thread itself.
-            at_most: s, longest wait; None: unlimited.
+            max_wait: s, longest wait; None: unlimited.
         """
         with self._condition:
-            run = self.current
+            run = self.current_run
             if run is None:
                 return
             run.is_over = True
             self._condition.notify_all()
         if wait and run.thread is not threading.current_thread():
-            run.thread.join(at_most)
+            run.thread.join(max_wait)
 
     def dispose(self, wait: bool) -> None:
-        """Stop for good: cancel futures and remove callbacks."""
+        """Stop permanently: cancel futures and remove callbacks."""
         self.stop(wait)
         with self._condition:
             self.is_disposed = True
             futures, self._futures = self._futures, []
             self.listeners.clear()
         cancel_futures(futures)
-        self.stop(wait)  # another thread may have started it in between, which is impossible from now on
+        self.stop(wait)  # another thread may have started a new run in between; from now on `start` raises
 
     def run(self, run: SolverRun) -> None:
         """Solve loop of the thread: sleep until there is work and the lock is free, then tick."""
@@ -468,9 +474,9 @@ class BackgroundSolver:
         `Future.cancel` calls user code, which must not run with the condition held.
         """
         self._tag, self._has_changes = tag, True
-        replaced, self._futures = self._futures, []
+        replaced_futures, self._futures = self._futures, []
         self._condition.notify_all()
-        return replaced
+        return replaced_futures
 
     def _has_work(self) -> bool:
         return self._has_changes or self._new_q is not None or not self._tick_solver.is_at_rest
@@ -480,72 +486,73 @@ class BackgroundSolver:
 
     def _rebuild(self) -> None:
         """Rebuild the solver for the current mechanism and settings; q and targets are transferred."""
-        names = self._tick_solver.space.q_names
-        new_solver = self._build(transfer_q(names, self._tick_solver.q, self.mechanism))
-        replaced: list[Future[LiveState]] = []
+        q_names = self._tick_solver.space.q_names
+        new_tick_solver = self._build(transfer_q(q_names, self._tick_solver.q, self.mechanism))
+        replaced_futures: list[Future[LiveState]] = []
         with self._condition:
             if self._new_q is not None:
-                self._new_q = transfer_q(names, self._new_q, self.mechanism)
+                self._new_q = transfer_q(q_names, self._new_q, self.mechanism)
             if self._has_new_goals:
-                replaced, self._futures = self._futures, []
+                replaced_futures, self._futures = self._futures, []
             else:
-                new_solver.mailbox.copy_matching(self._tick_solver.mailbox)
-            self._tick_solver, self._build_error, self._has_new_goals, self._has_changes = new_solver, None, False, True
+                new_tick_solver.target_store.copy_matching(self._tick_solver.target_store)
+            self._tick_solver, self._build_error = new_tick_solver, None
+            self._has_new_goals, self._has_changes = False, True
             self._condition.notify_all()
-        cancel_futures(replaced)
+        cancel_futures(replaced_futures)
 
     def _rebuild_after_edit(self) -> Exception | None:
-        """Rebuild the solver after an edit; return the error if that fails.
+        """Rebuild the solver after an edit; return the error if the rebuild fails.
 
-        Then nothing is solved until other settings or another edit allow it.
+        After a failure nothing is solved until other settings or another edit allow it.
         """
         try:
             self._rebuild()
-        except Exception as problem:
+        except Exception as failure:
             with self._condition:
-                self._build_error, self._has_changes = problem, True
+                self._build_error, self._has_changes = failure, True
                 self._condition.notify_all()
-            return problem
+            return failure
         return None
 
     def _tick(self, is_step: bool) -> LiveState:
         """Make a tick or a step; the caller holds the lock."""
         with self._condition:
-            ticker = self._tick_solver
+            tick_solver = self._tick_solver
             if self._new_q is not None:
-                ticker.move(self._new_q)
+                tick_solver.move(self._new_q)
             elif self._has_changes:
-                ticker.wake()
+                tick_solver.wake()
             self._has_changes, self._new_q, self._is_busy = False, None, True
-            targets, tag = ticker.targets(), self._tag
-        started, solution, problem = thread_clock(), None, self._build_error
-        if problem is None:
+            targets, tag = tick_solver.targets(), self._tag
+        start_time, solution, failure = thread_clock(), None, self._build_error
+        if failure is None:
             try:
-                solution = ticker.step(targets) if is_step else ticker.tick(targets, self.budget)
+                solution = tick_solver.step(targets) if is_step else tick_solver.tick(targets, self.budget)
             except Exception as error:
-                problem = error
+                failure = error
             except BaseException:  # Ctrl-C during a step
                 self._is_busy = False
                 raise
-        ticker.is_at_rest |= problem is not None
-        ended = thread_clock()
+        tick_solver.is_at_rest |= failure is not None
+        end_time = thread_clock()
         status = Status.CONVERGED if solution is None else solution.status
         state = LiveState(
-            q=read_only(ticker.q.copy()),
+            q=read_only(tick_solver.q.copy()),
             solution=solution,
             sequence=self.state.sequence + 1,
             tag=tag,
-            is_at_rest=ticker.is_at_rest,
-            seconds=max(0.0, ended - started),
+            is_at_rest=tick_solver.is_at_rest,
+            seconds=max(0.0, end_time - start_time),
             iterations=0 if solution is None else solution.iterations,
-            status=status if problem is None else Status.PENDING,
+            status=status if failure is None else Status.PENDING,
             ticks_per_second=self._rate.update(perf_counter()),
-            problem="" if problem is None else str(problem) or type(problem).__name__,
+            problem="" if failure is None else str(failure) or type(failure).__name__,
         )
-        self._publish(state, problem)
+        self._publish(state, failure)
         return state
 
-    def _publish(self, state: LiveState, problem: Exception | None) -> None:
+    def _publish(self, state: LiveState, failure: Exception | None) -> None:
         """Store the state, resolve futures and notify the listeners."""
         with self._condition:
             self.state, self._is_busy = state, False
@@ -555,10 +562,10 @@ class BackgroundSolver:
         for future in futures:
             if not future.set_running_or_notify_cancel():
                 continue
-            if problem is None:
+            if failure is None:
                 future.set_result(state)
             else:
-                future.set_exception(problem)
+                future.set_exception(failure)
         self.listeners.notify(state)
 
 
@@ -575,5 +582,5 @@ BACKGROUND_SOLVERS: weakref.WeakSet[BackgroundSolver] = weakref.WeakSet()
 @atexit.register
 def stop_all() -> None:
     """Stop all threads at exit, because no thread may be inside a kernel then."""
-    for engine in list(BACKGROUND_SOLVERS):
-        engine.stop(wait=True, at_most=EXIT_WAIT)
+    for background_solver in list(BACKGROUND_SOLVERS):
+        background_solver.stop(wait=True, max_wait=MAX_EXIT_WAIT)

@@ -33,24 +33,25 @@ DEFAULT_BUDGET = 0.012
 class LiveSolver:
     """A solver in its own thread: set new targets at any time, and receive its states by callback.
 
-    The newest targets win and there is no queue: a slow solver responds less often, not later. Each tick starts where
-    the last one ended and takes at most `budget` seconds. While the goals are not met, the next tick continues, and
-    each tick publishes a state. At rest the thread sleeps. The solver never moves the mechanism. Edit the mechanism
-    only inside `edit`.
+    New targets replace older ones and there is no queue: a slow solver responds less often, not later. Each tick starts
+    where the previous tick ended and takes about `budget` seconds. While the goals are not met, the next tick
+    continues, and each tick publishes a state. At rest the thread sleeps. The solver never changes the configuration of
+    the mechanism. Edit the mechanism only inside `edit`.
 
         with mk.LiveSolver(arm, mk.PositionGoal("hand", (0.5, 0, 0.4)), on_state=draw) as live:
             live.set_targets((0.5, 0.1, 0.4))
 
-    Callbacks run in the thread, one state after the other. Objects that a callback references live as long as the
-    thread, so dispose of a `LiveSolver` that its own callback references. All methods may be called from every thread
-    and from callbacks.
+    Callbacks run in the thread, or for `step` in the calling thread, one state after the other. Objects that a callback
+    references live as long as the thread, so dispose of a `LiveSolver` that its own callback references. All methods
+    may be called from every thread and from callbacks.
 
     Args:
         mechanism: the mechanism.
         goals: objectives; None: the goals of the mechanism's graph; empty: only loops are closed, near the last `move`.
         solver: the method, as for `Solver`.
         q0: (nq,) start; default: the current configuration of the mechanism.
-        budget: s, time for a tick. Solves that are much faster are not timed, so a tick may sometimes take longer.
+        budget: s, time for a tick. A tick may take up to 16 times as long if previous ticks did not move the solution.
+            Solves that are much faster than the budget are not timed, so a tick may sometimes take longer.
         on_state: the first callback.
         lock, limits, rest: as for `Solver`.
         options: further options of `Solver`. `restarts` is 0 by default, so that the solution does not jump. With
@@ -87,7 +88,7 @@ class LiveSolver:
         objectives = None if goals is None else as_objectives(goals)
         settings = LiveSettings(objectives, solver, as_names(lock), limits, rest)
         settings = settings.with_changes(None, None, None, None, None, options)
-        self._background = BackgroundSolver(mechanism, settings, q0, _seconds(budget))
+        self._background = BackgroundSolver(mechanism, settings, q0, _check_budget(budget))
         weakref.finalize(self, self._background.dispose, wait=False).atexit = False
         if on_state is not None:
             self.subscribe(on_state)
@@ -118,7 +119,7 @@ class LiveSolver:
         self._background.stop(wait)
 
     def dispose(self) -> None:
-        """Stop for good: cancel futures and remove callbacks."""
+        """Stop permanently: cancel futures and remove callbacks."""
         self._background.dispose(wait=True)
 
     @property
@@ -133,7 +134,7 @@ class LiveSolver:
 
         Args:
             targets: None: solve again, for example after a goal of the graph was moved.
-            tag: number that the states for these targets carry.
+            tag: integer that is stored in the states for these targets.
 
         Raises:
             MechanikError: a target is invalid; then no target changes.
@@ -145,7 +146,7 @@ class LiveSolver:
 
         Args:
             targets: by index of the objective, in forms that its `Objective.with_target` takes.
-            tag: number that the states for these targets carry.
+            tag: integer that is stored in the states for these targets.
         """
         self._background.set_targets_unchecked(targets, tag)
 
@@ -173,14 +174,14 @@ class LiveSolver:
         budget: float | None = None,
         **options: Any,
     ) -> None:
-        """Change settings; those not given stay, and if any is invalid all stay.
+        """Change settings. Settings that are not given stay; if one is invalid, none is changed.
 
         New goals start with their own targets.
 
         Args:
             goals, solver, lock, limits, rest, budget, options: as for the class.
         """
-        seconds = None if budget is None else _seconds(budget)
+        seconds = None if budget is None else _check_budget(budget)
         has_changes = any(setting is not None for setting in (goals, solver, lock, limits, rest)) or bool(options)
         self._background.change(
             (lambda settings: settings.with_changes(goals, solver, lock, limits, rest, options))
@@ -199,7 +200,7 @@ class LiveSolver:
         return self._background.edit()
 
     def step(self) -> LiveState:
-        """Make a single iteration, or the few needed to move with closed loops; also while stopped.
+        """Make a single iteration, or the few iterations that are needed to move with closed loops; also while stopped.
 
         Raises:
             InvalidOperation: called in a callback or inside `edit`.
@@ -209,7 +210,7 @@ class LiveSolver:
     # ---- results ----------------------------------------------------------------------------
 
     def subscribe(self, callback: StateCallback) -> Callable[[], None]:
-        """Call `callback` in the thread with each new state; return a function that unsubscribes.
+        """Call `callback` with each new state; return a function that unsubscribes.
 
         A callback that raises is removed; its exception is in `errors`.
         """
@@ -243,7 +244,7 @@ class LiveSolver:
         return self._background.budget
 
 
-def _seconds(budget: float) -> float:
+def _check_budget(budget: float) -> float:
     seconds = as_number(budget, "budget", allow_infinite=True)
     if not seconds > 0.0:
         raise LimitsError(f"budget must be above 0 seconds, not {seconds:g}")

@@ -20,7 +20,7 @@ from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import Array
 
 
-class TargetMailbox:
+class TargetStore:
     """The newest target of each objective; objectives without a new target keep their own."""
 
     __slots__ = ("_names", "_objectives", "_targets")
@@ -40,7 +40,9 @@ class TargetMailbox:
             UnknownName: there is no objective of this name.
             ShapeError: the number of targets is wrong.
         """
-        new_targets = {k: _copied(target) for k, target in self._by_number(targets).items() if target is not None}
+        new_targets = {
+            k: _copy_target(target) for k, target in self._targets_by_index(targets).items() if target is not None
+        }
         for k, target in new_targets.items():
             self._objectives[k].with_target(target)  # raises if it is not a valid target
         for k, target in new_targets.items():
@@ -49,22 +51,22 @@ class TargetMailbox:
     def put_unchecked(self, targets: Mapping[int, Any]) -> None:
         """Store valid targets by index of the objective; arrays are copied."""
         for k, target in targets.items():
-            self._targets[k] = _copied(target)
+            self._targets[k] = _copy_target(target)
 
-    def copy_matching(self, other_mailbox: TargetMailbox) -> TargetMailbox:
-        """Take over the targets of another mailbox that fit, by name, or by index for objectives without a name."""
+    def copy_matching(self, other_store: TargetStore) -> TargetStore:
+        """Take over the targets of another store that fit, by name, or by index for objectives without a name."""
         for k, objective in enumerate(self._objectives):
-            j = other_mailbox._names.get(objective.name, -1) if objective.name else k
-            target = other_mailbox._targets[j] if 0 <= j < len(other_mailbox._targets) else None
-            if target is None or type(other_mailbox._objectives[j]) is not type(objective):
+            j = other_store._names.get(objective.name, -1) if objective.name else k
+            target = other_store._targets[j] if 0 <= j < len(other_store._targets) else None
+            if target is None or type(other_store._objectives[j]) is not type(objective):
                 continue
             with suppress(MechanikError):
                 objective.with_target(target)
                 self._targets[k] = target
         return self
 
-    def for_solver(self) -> Targets | None:
-        """The targets in the form that `Solver.solve` takes fastest; None if there are no new ones."""
+    def solver_targets(self) -> Targets | None:
+        """Return the targets in the form that `Solver.solve` takes fastest; None if there are no new targets."""
         targets = self._targets
         if all(target is None for target in targets):
             return None
@@ -74,24 +76,26 @@ class TargetMailbox:
             return {name: targets[k] for name, k in self._names.items() if targets[k] is not None}
         return targets
 
-    def _by_number(self, targets: Targets) -> dict[int, Any]:
+    def _targets_by_index(self, targets: Targets) -> dict[int, Any]:
         objectives = self._objectives
-        takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
-        if isinstance(targets, Mapping) and not takes_names:
-            by_name: Mapping[str, Any] = targets  # type: ignore[assignment]
-            for name in by_name:
+        has_joint_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
+        if isinstance(targets, Mapping) and not has_joint_names:
+            targets_by_name: Mapping[str, Any] = targets  # type: ignore[assignment]
+            for name in targets_by_name:
                 if name not in self._names:
                     raise UnknownName("objective", name, self._names)
-            return {self._names[name]: target for name, target in by_name.items()}
+            return {self._names[name]: target for name, target in targets_by_name.items()}
         if len(objectives) == 1:
             return {0: targets}
         if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(objectives):  # type: ignore[arg-type]
-            raise ShapeError(f"targets must be {len(objectives)}, one for each objective, or a mapping by name")
+            raise ShapeError(
+                f"targets must be a list of {len(objectives)} targets, one for each objective, or a mapping by name"
+            )
         return dict(enumerate(targets))  # type: ignore[arg-type]
 
 
-def _copied(target: Any) -> Any:
-    """Copy of a target that the caller cannot change; numbers become a float64 array, which solvers take fastest."""
+def _copy_target(target: Any) -> Any:
+    """Copy a target, so that the caller cannot change it; numbers become a float64 array, the fastest form."""
     if isinstance(target, np.ndarray):
         return np.array(target, dtype=np.float64) if target.dtype.kind in "fiu" else target.copy()  # type: ignore[misc]
     if isinstance(target, list | tuple) and all(type(value) in (int, float) for value in target):  # type: ignore[misc]
@@ -104,10 +108,10 @@ MIN_MOTION = 1e-9
 IMPROVEMENT_RATIO = 0.999
 """Ratio of the new to the best error below which a tick counts as an improvement."""
 MAX_TICKS_WITHOUT_IMPROVEMENT = 50
-"""Number of ticks that move without improvement, before the solver rests; methods with momentum may oscillate."""
-MAX_BUDGETS = 16.0
-"""Largest number of budgets for a tick, where shorter ticks did not move."""
-UNFINISHED = (Status.TIMEOUT, Status.NOT_CLOSED)
+"""Number of ticks without improvement after which the solver is at rest; methods with momentum may oscillate."""
+MAX_BUDGET_RATIO = 16.0
+"""Largest ratio of the time of a tick to the budget; the time is doubled after each tick that did not move q."""
+UNFINISHED_STATUSES = (Status.TIMEOUT, Status.NOT_CLOSED)
 """Status values after which another tick may help."""
 
 
@@ -119,7 +123,7 @@ class TickSolver:
         has_no_goals: whether the solver only closes loops near the configuration set by `move`.
         space: configuration space for which the solver was built.
         q: (nq,), float64 and never modified in place, so that kernels take it without a copy.
-        mailbox: the newest targets.
+        target_store: the newest targets.
         is_at_rest: whether another tick would not improve the result.
     """
 
@@ -127,34 +131,39 @@ class TickSolver:
         """Start at the configuration q.
 
         Args:
+            solver: None if there is nothing to solve.
             has_no_goals: whether the solver only closes loops near the configuration set by `move`.
             q: (nq,).
         """
         self.solver, self.has_no_goals, self.space = solver, has_no_goals, mechanism.space
-        self.mailbox = TargetMailbox(() if solver is None or has_no_goals else solver.objectives)
-        self.q = self._q_moved = q
+        self.target_store = TargetStore(() if solver is None or has_no_goals else solver.objectives)
+        self.q = self._moved_q = q
         # the fast path to the kernel has no clock; it is used while solves are much faster than their budget
         self._is_fast = False
         self.wake()
 
     def wake(self) -> None:
-        """Forget the history of ticks after a change."""
-        self.is_at_rest, self._best_error, self._ticks_without_improvement, self._budgets = False, math.inf, 0, 1.0
+        """Reset the history of ticks after a change."""
+        self.is_at_rest, self._best_error, self._ticks_without_improvement, self._budget_ratio = False, math.inf, 0, 1.0
 
     def move(self, q: Array) -> None:
         """Continue from q (nq,)."""
-        self.q = self._q_moved = q
+        self.q = self._moved_q = q
         self.wake()
 
     def targets(self) -> Targets | None:
-        """The current targets for `tick` and `step`."""
+        """Return the current targets for `tick` and `step`."""
         if not self.has_no_goals or self.solver is None:
-            return self.mailbox.for_solver()
+            return self.target_store.solver_targets()
         further_count = len(self.solver.objectives) - 1
-        return [self._q_moved, *[None] * further_count] if further_count else self._q_moved
+        return [self._moved_q, *[None] * further_count] if further_count else self._moved_q
 
     def tick(self, targets: Targets | None, budget: float) -> Solution | None:
-        """Solve from the current q for at most `budget` seconds; None if there is nothing to solve."""
+        """Solve from the current q; None if there is nothing to solve.
+
+        A solve takes at most `budget` seconds, or up to `MAX_BUDGET_RATIO` times as long if previous ticks did not move
+        q. Solves that are much faster are not timed.
+        """
         solver = self.solver
         if solver is None:
             self.is_at_rest = True
@@ -162,7 +171,7 @@ class TickSolver:
         if self._is_fast:
             solution = solver.solve(targets, self.q)
         else:
-            solution = solver.solve(targets, self.q, max_seconds=self._budgets * budget)
+            solution = solver.solve(targets, self.q, max_seconds=self._budget_ratio * budget)
         is_compiled = isinstance(solver.method, LevenbergMarquardt)
         self._is_fast = is_compiled and solution.seconds < (0.5 if self._is_fast else 0.25) * budget
         self._take_over(solution)
@@ -181,21 +190,27 @@ class TickSolver:
         return float(np.abs(solution.q - self.q).max(initial=0.0))
 
     def _take_over(self, solution: Solution) -> None:
-        """Take over q of the solution; at rest unless it was interrupted and more time may help."""
+        """Take over q of the solution. The solver is at rest unless another tick may improve the result."""
         assert self.solver is not None
-        moved = self._motion(solution)
+        motion = self._motion(solution)
         self.q = solution.q.copy()
         status = solution.status
-        error = max((chain.residual for chain in solution.subproblems), default=0.0) if status in UNFINISHED else 0.0
+        error = (
+            max((chain.residual for chain in solution.subproblems), default=0.0)
+            if status in UNFINISHED_STATUSES
+            else 0.0
+        )
         self._ticks_without_improvement = (
             0 if error < IMPROVEMENT_RATIO * self._best_error else self._ticks_without_improvement + 1
         )
         self._best_error = min(self._best_error, error)
-        continues = status in UNFINISHED and self._ticks_without_improvement < MAX_TICKS_WITHOUT_IMPROVEMENT
-        continues = continues or self.solver.options.rest_factor < 1.0  # each tick covers only a share of the distance
-        self._budgets *= 1.0 if moved > MIN_MOTION or status not in UNFINISHED else 2.0
-        self.is_at_rest = not continues or (
-            moved <= MIN_MOTION and (status not in UNFINISHED or self._budgets > MAX_BUDGETS)
+        may_improve = status in UNFINISHED_STATUSES and self._ticks_without_improvement < MAX_TICKS_WITHOUT_IMPROVEMENT
+        may_improve = (
+            may_improve or self.solver.options.rest_factor < 1.0
+        )  # each tick covers only a share of the distance
+        self._budget_ratio *= 1.0 if motion > MIN_MOTION or status not in UNFINISHED_STATUSES else 2.0
+        self.is_at_rest = not may_improve or (
+            motion <= MIN_MOTION and (status not in UNFINISHED_STATUSES or self._budget_ratio > MAX_BUDGET_RATIO)
         )
 
 
@@ -216,7 +231,7 @@ class TickRate:
 def transfer_q(names: Sequence[str], q: Array, mechanism: Mechanism) -> Array:
     """Transfer q (nq,) of the mechanism before an edit to the mechanism as it is now, by dof names.
 
-    New dofs have their current value.
+    New dofs have their current value in the mechanism.
 
     Args:
         names: names of the entries of q.

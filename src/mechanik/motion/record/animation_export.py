@@ -45,13 +45,13 @@ def to_bvh(motion: Motion) -> bytes:
         ['HIERARCHY', 'ROOT', 'link0']
     """
     even_motion = motion.resample_evenly()
-    mechanism, count = even_motion.mechanism, len(even_motion.times)
+    mechanism, frame_count = even_motion.mechanism, len(even_motion.times)
     parents = parent_indices(mechanism)
-    X_world = even_motion.poses()
-    X_parent = X_world.copy()
+    X_world_link = even_motion.poses()
+    X_parent_link = X_world_link.copy()
     for k, parent in enumerate(parents):
         if parent >= 0:
-            X_parent[:, k] = inverse(X_world[:, parent]) @ X_world[:, k]
+            X_parent_link[:, k] = inverse(X_world_link[:, parent]) @ X_world_link[:, k]
     children: dict[int, list[int]] = {k: [] for k in range(-1, len(parents))}
     for k, parent in enumerate(parents):
         children[parent].append(k)
@@ -68,8 +68,8 @@ def to_bvh(motion: Motion) -> bytes:
         if keyword == "}":
             lines.append(f"{indent}}}")
             continue
-        X = np.broadcast_to(np.eye(4), (count, 4, 4)) if k < 0 else X_parent[:, k]
-        positions, angles = X[:, :3, 3], continuous_euler_angles(X[:, :3, :3])
+        X_parent_bone = np.broadcast_to(np.eye(4), (frame_count, 4, 4)) if k < 0 else X_parent_link[:, k]
+        positions, angles = X_parent_bone[:, :3, 3], continuous_euler_angles(X_parent_bone[:, :3, :3])
         is_fixed = keyword != "ROOT" and np.abs(positions - positions[0]).max() < MIN_MOTION
         columns.append(angles if is_fixed else np.concatenate([positions, angles], axis=1))
         lines += [
@@ -88,8 +88,8 @@ def to_bvh(motion: Motion) -> bytes:
             ]
         stack.append((k, depth, "}"))
         stack.extend((child, depth + 1, "JOINT") for child in reversed(children[k]))
-    frame_time = even_motion.duration / (count - 1) if count > 1 else 1 / 60
-    lines += ["MOTION", f"Frames: {count}", f"Frame Time: {frame_time:.9g}"]
+    frame_time = even_motion.duration / (frame_count - 1) if frame_count > 1 else 1 / 60
+    lines += ["MOTION", f"Frames: {frame_count}", f"Frame Time: {frame_time:.9g}"]
     lines += [_format_row(row) for row in np.concatenate(columns, axis=1)]
     return ("\n".join(lines) + "\n").encode()
 
@@ -188,7 +188,7 @@ def to_html(
         "name": motion.name,
         "model": model,
         "times": [round(time - start_time, DECIMALS) for time in motion.times.tolist()],
-        "files": {address: base64.b64encode(content).decode() for address, content in (files or {}).items()},
+        "files": {url: base64.b64encode(content).decode() for url, content in (files or {}).items()},
         "events": [[round(max(0.0, event_time - start_time), DECIMALS), event] for event_time, event in events],
     }
     page = PAGE_TEMPLATE.format(

@@ -106,11 +106,11 @@ FileFinder = Callable[[str], bytes | None]
 GREY: Colour = (0.7, 0.72, 0.75, 1.0)
 """Colour of shapes without a material."""
 MAX_TRIANGLES = 1_000_000
-"""Largest number of triangles of all meshes; this gives a file of about 30 MB, which viewers still display smoothly."""
+"""Largest number of triangles of all meshes; this gives a file of 20 to 50 MB, which viewers still display smoothly."""
 MAX_FILE_BYTES = 256 * 2**20
 """Bytes; larger mesh files are not read."""
 MAX_COORDINATE = 1e9
-"""m; meshes with larger scaled coordinates are omitted."""
+"""m; meshes with larger coordinates in the frame of their link are omitted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +139,7 @@ def find_on_disk(name: str) -> bytes | None:
     return None
 
 
-class GltfBodies:
+class GltfBodyReader:
     """Converts the shapes of links to triangle meshes, with a cache of mesh files.
 
     Args:
@@ -159,15 +159,15 @@ class GltfBodies:
         Raises:
             InvalidOperation: all meshes so far have more than `MAX_TRIANGLES` triangles.
         """
-        for shapes in (link.visuals, link.collisions if link.visuals else ()):
-            bodies = [body for instance in shapes for body in self._instance_bodies(instance)]
+        for instances in (link.visuals, link.collisions if link.visuals else ()):
+            bodies = [body for instance in instances for body in self._instance_bodies(instance)]
             if bodies:
                 return bodies
         return []
 
     def _instance_bodies(self, instance: ShapeInstance) -> list[GltfBody]:
-        X = instance.pose.matrix
-        R, p = X[:3, :3], X[:3, 3]
+        X_link_shape = instance.pose.matrix
+        R_link_shape, p_link_shape = X_link_shape[:3, :3], X_link_shape[:3, 3]
         colour = None if instance.material is None else instance.material.rgba
         if isinstance(instance.shape, Mesh):
             scale = np.array(instance.shape.scale, dtype=np.float64)
@@ -177,12 +177,13 @@ class GltfBodies:
             return [
                 GltfBody(points, None, surface.triangles[:, order], colour or surface.rgba or GREY)
                 for surface in self._read_mesh_surfaces(instance.shape)
-                if np.abs(points := (surface.vertices * scale) @ R.T + p).max() < MAX_COORDINATE
+                if np.abs(points := (surface.vertices * scale) @ R_link_shape.T + p_link_shape).max() < MAX_COORDINATE
             ]
-        body = tessellate(instance.shape)
-        if body is None:
+        mesh = tessellate(instance.shape)
+        if mesh is None:
             return []
-        return [GltfBody(body.points @ R.T + p, body.normals @ R.T, body.corners, colour or GREY)]
+        points, normals = mesh.points @ R_link_shape.T + p_link_shape, mesh.normals @ R_link_shape.T
+        return [GltfBody(points, normals, mesh.corners, colour or GREY)]
 
     def _read_mesh_surfaces(self, mesh: Mesh) -> list[MeshSurface]:
         """Return the surfaces of a mesh file; empty if the file is missing or cannot be read."""
@@ -206,7 +207,7 @@ class GltfBodies:
 Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 """Quaternion xyzw, in the order of glTF, that rotates the z axis to the y axis."""
 SPHERE_RATIO = 0.02
-"""Radius of the spheres that represent links if no link has a shape, as a ratio of the extent of the mechanism."""
+"""Radius of the spheres that represent links if no link has a shape, as a ratio to the extent of all link origins."""
 MIN_MOTION = 1e-9
 """m, or difference of quaternion entries; a link that moves less has no animation channel."""
 
@@ -235,13 +236,13 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
         b'glTF'
     """
     glb, mechanism = GlbBuilder(), motion.mechanism
-    poses = motion.poses()
-    p_world = poses[..., :3, 3]
-    wxyz = continuous_quaternions(quaternion.from_matrix(poses[..., :3, :3]))
-    extent = float(np.ptp(p_world.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
+    X_world_link = motion.poses()
+    p_world_link = X_world_link[..., :3, 3]
+    wxyz = continuous_quaternions(quaternion.from_matrix(X_world_link[..., :3, :3]))
+    extent = float(np.ptp(p_world_link.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
     root_node = {"name": motion.name, "rotation": Z_TO_Y, "children": list(range(1, len(mechanism.links) + 1))}
     glb.add("nodes", root_node)
-    body_reader = GltfBodies(find)
+    body_reader = GltfBodyReader(find)
     bodies = [body_reader.link_bodies(link) for link in mechanism.links.values()]
     sphere = tessellate(Sphere(SPHERE_RATIO * extent))
     if sphere is not None and not any(bodies):
@@ -251,7 +252,7 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
     channels: list[dict[str, Any]] = []
     samplers: list[dict[str, Any]] = []
     for k, name in enumerate(mechanism.links):
-        tracks = {"translation": p_world[:, k], "rotation": np.roll(wxyz[:, k], -1, axis=-1)}
+        tracks = {"translation": p_world_link[:, k], "rotation": np.roll(wxyz[:, k], -1, axis=-1)}
         node: dict[str, Any] = {"name": name, **{path: track[0].tolist() for path, track in tracks.items()}}
         if bodies[k]:
             primitives = [_add_primitive(glb, body, materials) for body in bodies[k]]

@@ -22,10 +22,10 @@ from mechanik.formats.json.values import JsonValue, parse_json
 from mechanik.model import Mechanism
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import read_only
+from mechanik.validation import format_count, read_only
 
 EVEN_SPACING_RATIO = 1e-6
-"""Ratio to the mean frame time; frames with smaller deviations are treated as evenly spaced."""
+"""Ratio to the mean frame time; frames whose times deviate by less are treated as evenly spaced."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -81,7 +81,8 @@ class Motion:
         object.__setattr__(self, "name", str(name) or mechanism.name or "motion")
 
     def __repr__(self) -> str:
-        return f"<motion {self.name!r}: {len(self.times)} frames in {self.duration:g} s of {self.mechanism!r}>"
+        frames = format_count(len(self.times), "frame")
+        return f"<motion {self.name!r}: {frames} in {self.duration:g} s of {self.mechanism!r}>"
 
     @property
     def duration(self) -> float:
@@ -107,9 +108,10 @@ class Motion:
 
     def resample_evenly(self) -> Motion:
         """Return a motion with the same number of frames, evenly spaced in time; itself if it is evenly spaced."""
-        count = len(self.times)
-        even_times: Array = np.linspace(float(self.times[0]), float(self.times[-1]), count)
-        if count < 3 or np.abs(even_times - self.times).max() <= EVEN_SPACING_RATIO * self.duration / (count - 1):
+        frame_count = len(self.times)
+        even_times: Array = np.linspace(float(self.times[0]), float(self.times[-1]), frame_count)
+        max_deviation = EVEN_SPACING_RATIO * self.duration / max(frame_count - 1, 1)
+        if frame_count < 3 or np.abs(even_times - self.times).max() <= max_deviation:
             return self
         return Motion(self.mechanism, even_times, self.at(even_times), self.name)
 
@@ -226,7 +228,7 @@ def to_npz(motion: Motion) -> bytes:
 
 
 def from_npz(data: bytes) -> Motion:
-    """Read a motion from the output of `to_npz`. No code in the file is run; the caller must limit the size.
+    """Read a motion from the output of `to_npz`. No code in the file is run. The caller must limit the file size.
 
     Raises:
         FormatError: the bytes are not an NPZ file of a motion.
@@ -250,7 +252,7 @@ def from_npz(data: bytes) -> Motion:
             raise FormatError(f"{name!r} in an NPZ file of a motion must be a single text, not {arrays[name].dtype}")
     mechanism = read_json(str(arrays["mechanism"]))
     if arrays["names"].tolist() != list(mechanism.space.q_names):
-        raise FormatError("the names in an NPZ file of a motion must be those of its mechanism's q")
+        raise FormatError("'names' in an NPZ file of a motion must be the names of the entries of q of its mechanism")
     return Motion(mechanism, arrays["times"], arrays["q"], str(arrays["name"]))
 
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from mechanik.model.shapes import Box, Capsule, ConvexMesh, Cylinder, HalfSpace, HeightField, Shape, Sphere
 from mechanik.spatial.array import Array
 
-CIRCLE_CORNERS = 24
+CIRCLE_CORNER_COUNT = 24
 """Number of corners of the polygon that represents a circle."""
-RINGS = 8
+RING_COUNT = 8
 """Number of rings from the equator of a sphere to its pole."""
 HALF_SPACE_SIZE, HALF_SPACE_THICKNESS = 20.0, 0.01
 """m; edge length and thickness of the box that represents a half-space; its top face is in the plane of the half-space.
@@ -66,15 +66,18 @@ def _box(size: Array) -> TriangleMesh:
         for sign in (-1.0, 1.0):
             normal = sign * np.eye(3)[axis]
             u, v = np.eye(3)[(axis + 1) % 3], sign * np.eye(3)[(axis + 2) % 3]
-            start = len(points)
+            first_index = len(points)
             points += [0.5 * size * (normal + a * u + b * v) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
             normals += [normal] * 4
-            corners += [[start, start + 1, start + 2], [start, start + 2, start + 3]]
+            corners += [
+                [first_index, first_index + 1, first_index + 2],
+                [first_index, first_index + 2, first_index + 3],
+            ]
     return TriangleMesh(np.array(points), np.array(normals), np.array(corners, dtype=np.uint32))
 
 
-def _translate(body: TriangleMesh, offset: Array) -> TriangleMesh:
-    return TriangleMesh(body.points + offset, body.normals, body.corners)
+def _translate(mesh: TriangleMesh, offset: Array) -> TriangleMesh:
+    return TriangleMesh(mesh.points + offset, mesh.normals, mesh.corners)
 
 
 def _hull(points: Array) -> TriangleMesh:
@@ -85,21 +88,22 @@ def _hull(points: Array) -> TriangleMesh:
         hull = ConvexHull(points)
         centre = points[hull.vertices].mean(axis=0)
         return _flat_shaded_mesh(_orient_outwards(points[hull.simplices], centre))
-    lower, upper = points.min(axis=0), points.max(axis=0)
-    return _translate(_box(upper - lower), 0.5 * (lower + upper))
+    lower_corner, upper_corner = points.min(axis=0), points.max(axis=0)
+    return _translate(_box(upper_corner - lower_corner), 0.5 * (lower_corner + upper_corner))
 
 
 def _height_field(field: HeightField) -> TriangleMesh:
     """Return the surface of a height field, with walls down to its bottom."""
-    rows, columns = field.heights.shape
-    x = np.linspace(-0.5, 0.5, columns) * field.size[0]
-    y = np.linspace(-0.5, 0.5, rows) * field.size[1]
-    top = np.stack([*np.meshgrid(x, y), field.heights], axis=-1)
-    a, b, c, d = top[:-1, :-1], top[:-1, 1:], top[1:, 1:], top[1:, :-1]
+    row_count, column_count = field.heights.shape
+    x = np.linspace(-0.5, 0.5, column_count) * field.size[0]
+    y = np.linspace(-0.5, 0.5, row_count) * field.size[1]
+    top_points = np.stack([*np.meshgrid(x, y), field.heights], axis=-1)
+    # the corners of all cells, counter-clockwise seen from above
+    a, b, c, d = top_points[:-1, :-1], top_points[:-1, 1:], top_points[1:, 1:], top_points[1:, :-1]
     cells = [np.stack([a, b, c], axis=-2), np.stack([a, c, d], axis=-2)]
     triangles: list[Array] = [cell.reshape(-1, 3, 3) for cell in cells]
     # the four edges of the field, counter-clockwise seen from above
-    for edge in (top[0], top[:, -1], top[-1, ::-1], top[::-1, 0]):
+    for edge in (top_points[0], top_points[:, -1], top_points[-1, ::-1], top_points[::-1, 0]):
         lower_edge = edge.copy()
         lower_edge[:, 2] = field.bottom
         triangles += [
@@ -112,8 +116,8 @@ def _height_field(field: HeightField) -> TriangleMesh:
 def _orient_outwards(triangles: Array, centre: Array) -> Array:
     """Orient the triangles (T, 3, 3) of a convex body counter-clockwise seen from outside; `centre` is inside it."""
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    points_inwards = np.einsum("ti,ti->t", normals, triangles[:, 0] - centre) < 0
-    return np.where(points_inwards[:, None, None], triangles[:, [0, 2, 1]], triangles)
+    is_inward = np.einsum("ti,ti->t", normals, triangles[:, 0] - centre) < 0
+    return np.where(is_inward[:, None, None], triangles[:, [0, 2, 1]], triangles)
 
 
 def _flat_shaded_mesh(triangles: Array) -> TriangleMesh:
@@ -146,28 +150,29 @@ def _cylinder_outline(radius: float, half_length: float) -> tuple[Array, Array]:
 
 def _capsule_outline(radius: float, half_length: float) -> tuple[Array, Array]:
     """Return outline and normals of a capsule, as for the cylinder; with `half_length` 0 it is a sphere."""
-    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * RINGS + 1)
-    lower, upper = angles[: RINGS + 1], angles[RINGS if half_length > 0 else RINGS + 1 :]
-    latitudes = np.concatenate([lower, upper])
-    heights = np.concatenate([np.full(len(lower), -half_length), np.full(len(upper), half_length)])
+    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * RING_COUNT + 1)
+    lower_angles, upper_angles = angles[: RING_COUNT + 1], angles[RING_COUNT if half_length > 0 else RING_COUNT + 1 :]
+    latitudes = np.concatenate([lower_angles, upper_angles])
+    heights = np.concatenate([np.full(len(lower_angles), -half_length), np.full(len(upper_angles), half_length)])
     normals = np.stack([np.cos(latitudes), np.sin(latitudes)], axis=1)
     return np.stack([radius * normals[:, 0], radius * normals[:, 1] + heights], axis=1), normals
 
 
 def _surface_of_revolution(outline: Array, outline_normals: Array) -> TriangleMesh:
     """Return the surface of revolution about z of an outline (K, 2) with normals (K, 2)."""
-    angles = np.linspace(0.0, 2.0 * np.pi, CIRCLE_CORNERS, endpoint=False)
-    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(CIRCLE_CORNERS)], axis=1)
+    angles = np.linspace(0.0, 2.0 * np.pi, CIRCLE_CORNER_COUNT, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles), np.zeros(CIRCLE_CORNER_COUNT)], axis=1)
     z_axis = np.array([0.0, 0.0, 1.0])
 
     def rotate_outline(radius_and_height: Array) -> Array:
         return (radius_and_height[:, None, :1] * circle + radius_and_height[:, None, 1:] * z_axis).reshape(-1, 3)
 
-    ring, corner = np.meshgrid(np.arange(len(outline) - 1), np.arange(CIRCLE_CORNERS), indexing="ij")
-    lower, upper = ring * CIRCLE_CORNERS + corner, (ring + 1) * CIRCLE_CORNERS + corner
-    lower_next = ring * CIRCLE_CORNERS + (corner + 1) % CIRCLE_CORNERS
-    upper_next = lower_next + CIRCLE_CORNERS
-    corners = np.stack([lower, lower_next, upper_next, lower, upper_next, upper], axis=-1).reshape(-1, 3)
+    ring, corner = np.meshgrid(np.arange(len(outline) - 1), np.arange(CIRCLE_CORNER_COUNT), indexing="ij")
+    lower_index, upper_index = ring * CIRCLE_CORNER_COUNT + corner, (ring + 1) * CIRCLE_CORNER_COUNT + corner
+    next_lower_index = ring * CIRCLE_CORNER_COUNT + (corner + 1) % CIRCLE_CORNER_COUNT
+    next_upper_index = next_lower_index + CIRCLE_CORNER_COUNT
+    triangle_corners = [lower_index, next_lower_index, next_upper_index, lower_index, next_upper_index, upper_index]
+    corners = np.stack(triangle_corners, axis=-1).reshape(-1, 3)
     points = rotate_outline(outline)
     triangles = points[corners]
     areas = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1)
