@@ -131,7 +131,11 @@ def from_table(entries: int, closed: bool) -> Starts:
         if id(problem) not in tables:
             tables[id(problem)] = make_table(problem, entries)
         table = tables[id(problem)]
-        best = table.closed_best_first(problem, entries, Options(), Monitor()) if closed else table.best_first(problem)
+        best = (
+            table.closed_starts_by_cost(problem, entries, Options(), Monitor())
+            if closed
+            else table.starts_by_cost(problem)
+        )
         more = halton_configurations(problem.mechanism.space, RESTARTS, entries)
         yield np.ascontiguousarray(np.concatenate([best, more])[:RESTARTS])
 
@@ -193,7 +197,7 @@ def costs(case: Case) -> str:
 
     table = make_table(problem, 256)
     drawing = least(lambda: halton_configurations(space, RESTARTS))
-    building, ranking = least(lambda: make_table(problem, 256)), least(lambda: table.best_first(problem))
+    building, ranking = least(lambda: make_table(problem, 256)), least(lambda: table.starts_by_cost(problem))
     closing = "" if not table.has_loops else f"{least(lambda: close_table_loops(problem, table), 3):.0f}"
     return f"{drawing:.0f} | {building:.0f} | {ranking:.0f} | {closing}"
 

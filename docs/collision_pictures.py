@@ -104,10 +104,8 @@ def main() -> None:
             )
             axes.view_init(20, -50)
             fit, what = quality[name], name.removeprefix("panda_")
-            many = kind if fit.shapes > 1 else kind[:-1]
-            text = (
-                f"{what}: {fit.shapes} {many}\n{fit.ratio:.2f} times its hull\nup to {fit.overhang * 1e3:.0f} mm beyond"
-            )
+            many = kind if fit.shape_count > 1 else kind[:-1]
+            text = f"{what}: {fit.shape_count} {many}\n{fit.volume_ratio:.2f} times its hull\nup to {fit.overhang * 1e3:.0f} mm beyond"
             axes.set_title(text, fontsize=9, y=0.98)
     figure.savefig(Path(__file__).parent / "collision" / "fitted_panda.png")
 

@@ -1,8 +1,8 @@
 """Make docs/comparison.md, .html and .csv.gz: python docs/comparison.py [--resume | --pages]
 
-Every solver on every robot and task; about ten minutes on two cores. Leave the machine alone while it runs: one thing
-is timed after the other. Ctrl-C keeps what is done, and --resume continues. --pages measures nothing, and makes the
-pages from the records that there are.
+Every solver on every robot and task; about ten minutes on two cores. Run nothing else on the machine meanwhile, because
+times are measured. After Ctrl-C, --resume continues with the existing records. --pages measures nothing and makes the
+pages from the existing records.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from mechanik.comparison.comparison_result import TABLE_COLUMNS, markdown_by_tas
 HERE = Path(__file__).parent
 INTRODUCTION = """# Solvers compared
 
-Every method of `mk.METHODS` on one robot of each class and on each task, measured by `docs/comparison.py`. All get the
-same targets, starts, tolerances and seeds; each runs with the options that it has by default. The page
-[comparison.html](comparison.html) has the same with plots, [comparison.csv.gz](comparison.csv.gz) every single attempt.
-To compare on a robot of your own: `mechanik compare robot.urdf --html report.html`.
+Every method of `mk.METHODS` on one robot of each class and on each task, measured by `docs/comparison.py`. All methods
+have the same targets, starts, tolerances and random seeds, and run with their default options. The page
+[comparison.html](comparison.html) also has plots; [comparison.csv.gz](comparison.csv.gz) has the record of every attempt.
+To compare on your own robot: `mechanik compare robot.urdf --html report.html`.
 
 Measured on {date}: {processor}, {cores} cores, one in use; {system}, Python {python}, NumPy {numpy}, Numba {numba};
 seed {seed}.
 
-A success is one that holds when it is checked from outside: the tip links within {tolerance:g} m and
-{angle_tolerance:g} rad by forward kinematics, all joints within their limits, all loops closed, and the solver says so.
-*One attempt* is one descent from a random start; *in budget* goes on from further random starts until {budget:g} s are
-over. What a solver refuses, it does not try to do; the reason is below each table. A solver that needs more than
-{patience:g} s for a task gets fewer targets: n says how many.
+A solve is a success if the solver reports success and an independent check confirms it: the tip links are within
+{tolerance:g} m and {angle_tolerance:g} rad by forward kinematics, all joints are within their limits, and all loops are
+closed. *One attempt* is one descent from a random start; *in budget* continues from further random starts until
+{budget:g} s have passed. If a solver does not support a case, it does not run; the reason is below each table. A solver
+that needs more than {patience:g} s for a task gets fewer targets; the column n has their number.
 
 The columns:
 
@@ -41,13 +41,13 @@ The columns:
 
 ## Success in the time budget
 
-Percent of targets; the mean over the tasks, in which what a solver refuses counts as a miss.
+Percent of targets, mean over the tasks. A task that a solver does not support counts as 0.
 
 {overview}
 ## By task
 
-Percent of targets at the first attempt / in the time budget: the mean over the robots on which the solver does not
-refuse, each of which counts alike.
+Percent of targets at the first attempt / in the time budget: mean over the robots that the solver supports, with equal
+weights.
 
 {by_task}
 ## The table

@@ -38,4 +38,4 @@ print(
     ik.solve(q0=q0, callback=watch).status, "after", len(errors), "iterations; decades:", np.log10(errors[-1]).round(1)
 )
 
-print(mk.Solver(mk.gallery.ur5(), mk.PoseGoal("tool0", np.eye(4)), solver="auto").why)
+print(mk.Solver(mk.gallery.ur5(), mk.PoseGoal("tool0", np.eye(4)), solver="auto").method_reason)

@@ -93,6 +93,6 @@ def test_modes_beyond_the_limits_of_a_driven_closure_are_empty_without_a_search(
     linkage.joint("drive").set_limits(closure_angle(linkage) - 1.0, closure_angle(linkage) + 1.0)
     modes = linkage.assembly_modes({"drive": closure_angle(linkage) + 1.5})
     assert len(modes) == 0
-    assert modes.tries == 0
-    assert modes.why == "outside the limits: drive"
+    assert modes.attempts == 0
+    assert modes.explanation == "input values are outside the limits of drive; change the inputs or the limits"
     assert len(linkage.assembly_modes({"drive": closure_angle(linkage) + 0.5})) == 2

@@ -25,7 +25,7 @@ def test_an_arm_with_a_closed_form_never_fails_within_reach():
         if by_default.success:
             np.testing.assert_array_equal(by_auto.q, by_default.q)
     assert missed > 10, "one attempt of the default solver alone does fail"
-    assert "three parallel axes" in auto.why
+    assert "three parallel axes" in auto.method_reason
 
 
 def test_out_of_reach_auto_ends_where_the_default_method_ends():
@@ -39,10 +39,10 @@ def test_out_of_reach_auto_ends_where_the_default_method_ends():
 
 def test_the_reason_against_the_closed_form_is_reported():
     panda, platform = mk.gallery.panda(), mk.gallery.stewart_platform()
-    assert "no closed form" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").why
-    assert "do not intersect" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").why
-    assert "loops" in mk.Solver(platform, mk.PoseGoal("platform", np.eye(4)), solver="auto").why
-    assert "chosen by the caller" in mk.Solver(panda, mk.PositionGoal("panda_hand_tcp", (0, 0, 0)), solver="dls").why
+    assert "no closed form" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").method_reason
+    assert "do not intersect" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").method_reason
+    assert "loops" in mk.Solver(platform, mk.PoseGoal("platform", np.eye(4)), solver="auto").method_reason
+    assert "chosen by the caller" in mk.Solver(panda, mk.PositionGoal("panda_hand_tcp", (0, 0, 0)), solver="dls").method_reason
 
 
 def test_options_of_a_call_are_respected():

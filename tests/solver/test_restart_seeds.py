@@ -48,7 +48,7 @@ class FakeRequest:
     """The part of a request that restarts need."""
 
     bounds: tuple[np.ndarray, np.ndarray]
-    locked: np.ndarray
+    locked_dofs: np.ndarray
     options: Options
     rng: np.random.Generator | None = None
     monitor: Monitor = field(default_factory=Monitor)
@@ -132,7 +132,7 @@ def test_seeds_are_ordered_by_the_cost_of_the_problem(make):
         solver._bounds, movable_configuration_mask(problem, np.zeros(len(problem.subproblem.moving_dofs), bool)), q
     )
     costs = []
-    for start in starts.best_first(problem):
+    for start in starts.starts_by_cost(problem):
         problem.set_configuration(start)
         costs.append(problem.cost)
     assert (np.diff(costs) >= -1e-9 * costs[-1]).all()
@@ -196,7 +196,7 @@ def test_limits_and_locks_of_a_call_hold_for_its_seeds():
     lower[k], upper[k] = -0.3, -0.1
     locked = np.zeros(mechanism.nv, dtype=bool)
     locked[mechanism.space.v_names.index("right_elbow")] = True
-    call = replace(make_request(solver, 2 * SEED_TABLE_SIZE), bounds=(lower, upper), locked=locked)
+    call = replace(make_request(solver, 2 * SEED_TABLE_SIZE), bounds=(lower, upper), locked_dofs=locked)
     starts = np.concatenate(list(restart_sequence(call, problem, mechanism.q)))
     assert (np.abs(starts[:, k] + 0.2) <= 0.1 + 1e-12).all()
     right = mechanism.space.q_names.index("right_elbow")
@@ -257,8 +257,8 @@ def test_seeds_that_are_not_closed_at_the_time_limit_are_not_cached():
     problem = solver._problems[0]
     mine = movable_configuration_mask(problem, np.zeros(solver.mechanism.nv, dtype=bool))
     table = seed_tables_of(problem).table(solver._bounds, mine, solver.mechanism.q)
-    assert len(table.closed_best_first(problem, 30, Options(), Monitor(time.perf_counter() - 1.0))) == 0
-    assert len(table.closed_best_first(problem, 30, Options(), Monitor())) == 30
+    assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor(time.perf_counter() - 1.0))) == 0
+    assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor())) == 30
 
 
 def test_the_number_of_seeds_closed_before_does_not_change_the_table():
@@ -269,9 +269,9 @@ def test_the_number_of_seeds_closed_before_does_not_change_the_table():
         for problem in (fresh, used)
     )
     for count in (5, 40, 20):
-        old.closed_best_first(used, count, Options(), Monitor())
-    expected = new.closed_best_first(fresh, 20, Options(), Monitor())
-    np.testing.assert_array_equal(old.closed_best_first(used, 20, Options(), Monitor()), expected)
+        old.closed_starts_by_cost(used, count, Options(), Monitor())
+    expected = new.closed_starts_by_cost(fresh, 20, Options(), Monitor())
+    np.testing.assert_array_equal(old.closed_starts_by_cost(used, 20, Options(), Monitor()), expected)
 
 
 def test_loops_of_seeds_are_not_closed_for_a_target_that_is_reached_early(monkeypatch):

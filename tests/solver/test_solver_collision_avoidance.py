@@ -253,7 +253,7 @@ def test_all_solutions_are_free_of_collision_and_the_rejected_ones_are_counted()
         assert AMONG.is_free(solutions.q, -1e-9).all()
         assert (solutions.errors < 1e-6).all()
         assert solutions.distance[0] < 1e-6  # the one that it was made from is the nearest
-        assert "are in collision and are removed" in solutions.why
+        assert "removed because of collisions" in solutions.explanation
         poses_with_collisions += not AMONG.is_free(every.q).all()
         for j in range(1, len(solutions)):
             path = solutions.path(0, j)
@@ -272,7 +272,7 @@ def test_all_solutions_are_free_of_collision_and_the_rejected_ones_are_counted()
         ({"avoid": ["slef"]}, UnknownName, "Did you mean 'self'"),
         ({"avoid": BALL, "clearance": np.nan}, NotFinite, "clearance"),
         ({"avoid": BALL, "avoid_as": "hard"}, ObjectiveError, "'limit' or 'cost'"),
-        ({"avoid": BALL, "avoid_as": "cost", "clearance": -0.1}, LimitsError, "0 or more"),
+        ({"avoid": BALL, "avoid_as": "cost", "clearance": -0.1}, LimitsError, "0 m or more"),
         ({"avoid": Collider(rail(), wall())}, StructureError, "another mechanism"),
         ({"avoid": BALL, "allow": [("bar0", "ball")]}, InvalidArgument, "cannot be combined"),
         ({"avoid": ["self"], "forbid": [("bar0", "bal")]}, UnknownName, "bal"),

@@ -30,7 +30,7 @@ from mechanik.closure.bifurcation import solve_at_change_point, start_continuati
 from mechanik.closure.continuation import (
     MAX_STEP,
     MAX_STEPS,
-    NEAR_SINGULAR,
+    NEAR_SINGULAR_RATIO,
     RESIDUAL_TOLERANCE,
     Continuation,
     ContinuationPoint,
@@ -83,11 +83,11 @@ def close_loops(problem: ContinuationProblem, q: Array) -> tuple[Array, bool]:
         closed_q = close_loops_by_newton(loops, solution.q, np.eye(loops.n)[locked_dofs])
         if closed_q is not None:
             return closed_q, True
-        best_q = min((best_q, solution.q), key=lambda candidate: _gap(loops, candidate))
+        best_q = min((best_q, solution.q), key=lambda candidate: _violation(loops, candidate))
     return best_q, False
 
 
-def _gap(loops: LoopSystem, q: Array) -> float:
+def _violation(loops: LoopSystem, q: Array) -> float:
     """Return the norm of the residual of all loops and joint constraints plus the limit violation, in scaled units."""
     return float(np.linalg.norm(loops.residual(q)[0])) + loops.limit_violation(q)[0]
 
@@ -99,8 +99,8 @@ def _is_closed(loops: LoopSystem, q: Array) -> bool:
 def close_loops_by_newton(loops: LoopSystem, q: Array, fixed_directions: Array | None = None) -> Array | None:
     """Close the loops by Newton's method with steps of least norm; return the configuration, or None if this fails.
 
-    The method fails if the residual stays above `RESIDUAL_TOLERANCE`, or if the result is outside the
-    limits or farther than 1 (scaled units) from the start.
+    The method fails if the residual stays above `RESIDUAL_TOLERANCE`, or if the result is outside the limits or farther
+    than 1 (scaled units) from the start.
 
     Args:
         q: (nq,) start.
@@ -160,9 +160,9 @@ def minimize_displacement(problem: ContinuationProblem, point: ContinuationPoint
         if float(np.linalg.norm(u)) < MIN_STEP or step_ratio < 1e-3:
             break
         q = np.clip(loops.step(point.q, step_ratio * u), loops.lower, loops.upper)
-        previous_frozen, problem.frozen = problem.frozen, is_frozen
+        previous_frozen_dofs, problem.frozen_dofs = problem.frozen_dofs, is_frozen
         trial_point = problem.project_at(q, point.s)
-        problem.frozen = previous_frozen
+        problem.frozen_dofs = previous_frozen_dofs
         new_displacement = loops.scaled_difference(q0, trial_point.q)
         is_shorter = float(new_displacement @ new_displacement) < float(displacement @ displacement)
         if trial_point.error < RESIDUAL_TOLERANCE and is_shorter and loops.limit_violation(trial_point.q)[0] <= 1e-9:
@@ -185,7 +185,7 @@ def _has_equal_limits(problem: ContinuationProblem) -> np.ndarray[tuple[int], np
 
 
 def _leaves_limits(problem: ContinuationProblem, q: Array, u: Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return the mask (nv,) of the dofs at a limit that the step `u` (nv,) would move beyond it."""
+    """Return the mask (nv,) of the dofs at a limit that the step `u` (nv,) would move beyond the limit."""
     loops = problem.loops
     k = np.maximum(loops.columns, 0)
     is_leaving = ((u > 0) & (q[k] >= loops.upper[k] - 1e-12)) | ((u < 0) & (q[k] <= loops.lower[k] + 1e-12))
@@ -218,21 +218,21 @@ def independent_inputs(loops: LoopSystem, inputs: DrivenJoints, q: Array) -> tup
             q = closed_q
             break
     null_vectors = _null_space(loops.residual(q)[1])
-    independent: list[str] = []
+    independent_names: list[str] = []
     jacobian = np.zeros((0, len(null_vectors)))
-    dependent: dict[str, list[str]] = {}
+    leaders_by_input: dict[str, list[str]] = {}
     for name, relation in zip(inputs.names, inputs.relations, strict=True):
         input_rows = loops.evaluate([relation], q)[1] @ null_vectors.T
         extended_jacobian = np.concatenate([jacobian, input_rows])
         if _rank(extended_jacobian) == len(extended_jacobian):
             jacobian = extended_jacobian
-            independent += [name] * len(input_rows)
+            independent_names += [name] * len(input_rows)
         else:
             weights = np.linalg.lstsq(jacobian.T, input_rows.T, rcond=None)[0] if len(jacobian) else np.zeros((0, 1))
             is_used = np.abs(weights).max(axis=1, initial=0.0) > 1e-6
-            leaders = (leader for leader, is_leader in zip(independent, is_used, strict=True) if is_leader)
-            dependent[name] = list(dict.fromkeys(leaders))
-    return [name for name in dict.fromkeys(independent) if name not in dependent], dependent
+            leaders = (leader for leader, is_leader in zip(independent_names, is_used, strict=True) if is_leader)
+            leaders_by_input[name] = list(dict.fromkeys(leaders))
+    return [name for name in dict.fromkeys(independent_names) if name not in leaders_by_input], leaders_by_input
 
 
 def _null_space(J: Array) -> Array:
@@ -255,9 +255,10 @@ def _unit_vector(x: Array) -> Array:
 
 
 MAX_START_RESIDUAL = 0.01
-"""Residual (scaled units) above which the loops of the start count as open; such a start is on no branch."""
-NEAR_CHANGE_POINT = 1e-3
-"""Relative singular value below which the goal is near a change point; it is then interpolated from both sides."""
+"""Residual (scaled units) above which the loops of the start are not closed; such a start is on no branch."""
+NEAR_CHANGE_POINT_RATIO = 1e-3
+"""Ratio to the largest singular value; if the smallest is below it, the goal is near a change point and is interpolated
+from both sides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,8 +267,8 @@ class StartState:
 
     Attributes:
         q: (nq,) configuration.
-        heading: (nv,) direction of the motion so far, m and rad; zero if it is unknown.
-        closing_angles: known angles (rad, full rotations included) of the driven joints that close a loop, by joint
+        heading: (nv,) direction of the motion so far, m and rad; zero if the direction is unknown.
+        closing_angles: known angles (rad, full rotations counted) of the driven joints that close a loop, by joint
             name.
     """
 
@@ -287,7 +288,7 @@ def assemble(
     """Assemble a mechanism with its driven joints at given values; see `Mechanism.assemble`."""
     values = as_inputs(mechanism, inputs)
     if steps is not None and (isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1):
-        raise LimitsError(f"steps must be a whole number of 1 or more, not {steps!r}")
+        raise LimitsError(f"steps must be an integer of 1 or more, not {steps!r}")
     start = as_start_state(mechanism, q0)
     with cached_loop_system(mechanism, as_weights(weights)) as loops:
         return solve_for_inputs(loops, values, start, steps or 1)
@@ -361,24 +362,24 @@ def _follow_branch(problem: ContinuationProblem, q: Array, start: StartState, st
     if continuation.stop_reason == "stuck" and is_immobile(continuation):
         return immobile_assembly(problem, q)
     if continuation.stop_reason and continuation.stop_reason not in ("limit", "steps"):
-        independent, dependent = independent_inputs(loops, inputs, q)
-        if dependent:
-            return _assemble_overdriven(loops, inputs.values, start, independent, dependent)
+        independent_names, leaders_by_input = independent_inputs(loops, inputs, q)
+        if leaders_by_input:
+            return _assemble_overdriven(loops, inputs.values, start, independent_names, leaders_by_input)
     if continuation.stop_reason:
         return nearest_assembly(problem, continuation)
-    point, heading = continuation.at(inputs.path_length), continuation.heading
-    if not continuation.redundancy and point.relative_singular_value(continuation.rank) < NEAR_CHANGE_POINT:
+    point, tangent = continuation.curve_point(inputs.path_length), continuation.tangent
+    if not continuation.redundancy and point.relative_singular_value(continuation.rank) < NEAR_CHANGE_POINT_RATIO:
         exact_result = solve_at_change_point(continuation, inputs.path_length)
-        point, heading = (point, heading) if exact_result is None else exact_result
-    elif continuation.redundancy and not problem.frozen.any():
+        point, tangent = (point, tangent) if exact_result is None else exact_result
+    elif continuation.redundancy and not problem.frozen_dofs.any():
         point = minimize_displacement(problem, point, start.q)
     return make_assembly(
-        problem, continuation, point, heading[:-1] * loops.unit / max(float(heading[-1]), NEAR_SINGULAR)
+        problem, continuation, point, tangent[:-1] * loops.unit / max(float(tangent[-1]), NEAR_SINGULAR_RATIO)
     )
 
 
 def _as_direction(problem: ContinuationProblem, q: Array, heading: Array) -> Array | None:
-    """Convert a heading (nv,) to a unit direction (n + 1,) towards the goal; None if it would leave the path."""
+    """Convert a heading (nv,) to a unit direction (n + 1,) to the goal; None if the motion would leave the path."""
     u = heading / problem.loops.unit
     if not np.any(u):
         return None
@@ -393,11 +394,11 @@ def _assemble_overdriven(
     loops: LoopSystem,
     values: Mapping[str, Array],
     start: StartState,
-    independent: list[str],
-    dependent: dict[str, list[str]],
+    independent_names: list[str],
+    leaders_by_input: dict[str, list[str]],
 ) -> Assembly:
     """Assemble with dependent driven joints: move the independent joints, and check the values of the others."""
-    assembly = solve_for_inputs(loops, {name: values[name] for name in independent}, start)
+    assembly = solve_for_inputs(loops, {name: values[name] for name in independent_names}, start)
     closing_angles = shortest_closing_angles(loops.mechanism, values)
     inputs = DrivenJoints(loops, values, assembly.q, closing_angles=closing_angles)
     errors = {**inputs.errors(assembly.q, 0.0), **assembly.input_errors}
@@ -407,7 +408,7 @@ def _assemble_overdriven(
     conflicts = "; ".join(
         f"{name} depends on {', '.join(leaders)} (error {errors[name]:.4g})" if leaders
         else f"{name} cannot move (error {errors[name]:.4g})"
-        for name, leaders in dependent.items()
+        for name, leaders in leaders_by_input.items()
     )  # fmt: skip
     status = assembly.status if not assembly.success else Status.CLOSEST
     text = f"too many inputs: {conflicts}" if assembly.success else f"too many inputs: {conflicts}; {assembly.message}"

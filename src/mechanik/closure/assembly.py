@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from mechanik.closure.bifurcation import branch_directions
-from mechanik.closure.continuation import NEAR_SINGULAR, Continuation, ContinuationPoint, ContinuationProblem
+from mechanik.closure.continuation import NEAR_SINGULAR_RATIO, Continuation, ContinuationPoint, ContinuationProblem
 from mechanik.closure.driven_joints import DrivenJoints
 from mechanik.closure.loop_system import LoopSystem
 from mechanik.errors import NotSolved
@@ -66,16 +66,17 @@ class Assembly:
         inputs: requested values of the driven joints by name, (n,) each, m or rad.
         q: (nq,) configuration with closed loops, and the driven joints at their values, or as near as possible on this
             branch.
-        success: whether the loops are closed to 1e-9 and the driven joints are within 2e-8 of their values (m, rad).
-            Near a dead point rounding errors do not allow a smaller tolerance.
+        success: whether the loops are closed to 1e-9 (rad, or lengths in units of the mechanism's size), and the driven
+            joints are within 2e-8 of their values (m, rad). Near a dead point rounding errors do not allow a smaller
+            tolerance.
         status: CONVERGED; CLOSEST if the driven joints cannot reach their values; NOT_CLOSED if the loops cannot be
             closed (q has the smallest gap that was found); STALLED if the branch was lost; TIMEOUT if the path is too
             long (pass this assembly as `q0` to continue).
         message: the reason, as a sentence.
-        input_errors: distance of each driven joint from its value by name, m or rad, full rotations included.
+        input_errors: distance of each driven joint from its value by name, m or rad, not reduced by full rotations.
         singularities: singular configurations on the path, in order.
         heading: (nv,) direction of motion at `q`, m and rad per unit of the path parameter; zero without motion. A
-            continuation that starts at a change point needs it to stay on its branch.
+            continuation that starts at a change point needs the heading to stay on its branch.
         closing_angles: angle of each driven joint that closes a loop and rotates about one axis, by joint name, rad.
             These joints have no value in `q`, so their full rotations are counted here.
 
@@ -141,7 +142,7 @@ class Assembly:
 
     @property
     def joint_constraint_errors(self) -> Mapping[str, float]:
-        """Residual of each joint constraint by name: the sum of its terms minus its constant, in its own unit."""
+        """Error of each joint constraint by name: the sum of its terms minus its constant, in its own unit."""
         relations = joint_constraint_relations(self.mechanism)
         return {
             name: float(joint_constraint_residuals(self.mechanism, relation, self.q))
@@ -150,7 +151,7 @@ class Assembly:
 
     @property
     def singular(self) -> Singularity:
-        """Singularity analysis at `q`: the kind, the distance, and the joint motion that belongs to it."""
+        """Singularity analysis at `q`: the kinds, how near they are, and the joint motions that belong to them."""
         from mechanik.solver.singularity import SingularDirection, find_singularity
 
         objectives = (JointValues(self.inputs, angle_mode="exact"),) if self.inputs else ()
@@ -187,7 +188,7 @@ class Assembly:
 
 
 MAX_CLOSURE_ERROR = 1e-9
-"""Largest gap of a closed loop, m and rad."""
+"""Largest error of a closed loop: rad, and m or lengths in units of the mechanism's size."""
 MAX_INPUT_ERROR = 2e-8
 """Largest error of a driven joint at its value, m and rad. At a dead point only half of the digits are known."""
 
@@ -216,30 +217,30 @@ def make_assembly(
         text = "the inputs have their values, but the branch was lost; q may be on another branch; try more steps"
     elif inputs.clamped_names:
         status = Status.CLOSEST
-        text = f"requested outside the limits, set to the nearest limit: {', '.join(inputs.clamped_names)}"
+        text = f"input values outside the limits are set to the nearest limit: {', '.join(inputs.clamped_names)}"
     elif reached_count < len(errors):
         status, text = Status.CLOSEST, "the input values are not reached from this start"
     elif violation > MAX_CLOSURE_ERROR:
-        status, text = Status.CLOSEST, f"{joint_name} is outside its limits"
+        status, text = Status.CLOSEST, f"{joint_name} is outside its limits; try another q0"
     success, closing_angles = status is Status.CONVERGED, inputs.closing_angles(q, point.s)
     return Assembly(
         loops.mechanism, inputs.values, q, success, status, text, errors, singularities, heading, closing_angles
     )
 
 
-def summary_text(loops: LoopSystem, errors: Mapping[str, float], passed: Sequence[PassedSingularity]) -> str:
-    """Return a message with the numbers of driven joints at their values, closed loops, and passed change points."""
+def summary_text(loops: LoopSystem, errors: Mapping[str, float], change_points: Sequence[PassedSingularity]) -> str:
+    """Return a message with the numbers of driven joints at their values, of loops and of change points."""
     text = f"{format_count(len(loops.mechanism.closures), 'loop')} closed"
     if errors:
         reached_count = sum(error < MAX_INPUT_ERROR for error in errors.values())
         text = f"{reached_count} of {format_count(len(errors), 'input')} reached, {text}"
-    return f"{text}; passed {format_count(len(passed), 'change point')}" if passed else text
+    return f"{text}; passed {format_count(len(change_points), 'change point')}" if change_points else text
 
 
 def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
     """Make the assembly for loops that could not be closed; `q` (nq,) has the smallest gap that was found."""
     loops, inputs = problem.loops, problem.inputs
-    text = "the loops could not be closed, or the joint constraints not satisfied"
+    text = "the loops cannot be closed, or the joint constraints cannot be satisfied"
     errors, zero_heading = inputs.errors(q, 0.0), np.zeros(loops.n)
     assembly = Assembly(loops.mechanism, inputs.values, q, False, Status.NOT_CLOSED, text, errors, (), zero_heading)
     violations: list[str] = []
@@ -265,17 +266,17 @@ def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -
     """Make the assembly for a continuation that stopped before its goal.
 
     With several driven joints, a configuration that is not on the straight path may be nearer to their values; a solve
-    from the last point searches for it.
+    from the last point searches for such a configuration.
     """
-    loops, inputs, here = problem.loops, problem.inputs, continuation.here
-    q = here.q
+    loops, inputs, present_point = problem.loops, problem.inputs, continuation.present_point
+    q = present_point.q
     singularities = [PassedSingularity("change point", change_point.q) for change_point in continuation.change_points]
     if continuation.stop_reason == "dead point":
         singularities.append(PassedSingularity("dead point", q))
     if continuation.stop_reason != "steps" and (len(inputs.start_residual) > 1 or continuation.redundancy):
         solution = Solver(loops.mechanism, JointValues(inputs.values, angle_mode="exact")).solve(q0=q)
         error, solution_error = (
-            np.linalg.norm(list(inputs.errors(candidate, here.s).values())) for candidate in (q, solution.q)
+            np.linalg.norm(list(inputs.errors(candidate, present_point.s).values())) for candidate in (q, solution.q)
         )
         if _is_closed(loops, solution.q) and solution_error < error - MAX_CLOSURE_ERROR:
             q = solution.q
@@ -286,11 +287,11 @@ def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -
                     and loops.limit_violation(exact_point.q)[0] < MAX_CLOSURE_ERROR
                 ):
                     return make_assembly(problem, continuation, exact_point, np.zeros(loops.n))
-    errors = inputs.errors(q, here.s)
-    is_at_crossing = here.relative_singular_value(continuation.rank) < NEAR_SINGULAR
+    errors = inputs.errors(q, present_point.s)
+    is_at_crossing = present_point.relative_singular_value(continuation.rank) < NEAR_SINGULAR_RATIO
     reason = {
         "dead point": "the mechanism is at a dead point" + (", where loops lose rank too" if is_at_crossing else ""),
-        "limit": f"{continuation.limit} is at its limit",
+        "limit": f"{continuation.limit_name} is at its limit",
         "stuck": "the branch could not be followed further",
         "conflict": "the inputs block each other",
         "steps": "",
@@ -306,9 +307,10 @@ def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -
         status = Status.STALLED
     elif continuation.stop_reason == "steps":
         status = Status.TIMEOUT
-        text = f"stopped after {continuation.step_count} steps: {missed_text}; pass this assembly as q0 to continue"
-    heading = continuation.heading[:-1] * loops.unit
-    success, angles = status is Status.CONVERGED, inputs.closing_angles(q, here.s)
+        step_text = format_count(continuation.step_count, "step")
+        text = f"stopped after {step_text}: {missed_text}; pass this assembly as q0 to continue"
+    heading = continuation.tangent[:-1] * loops.unit
+    success, angles = status is Status.CONVERGED, inputs.closing_angles(q, present_point.s)
     return Assembly(
         loops.mechanism, inputs.values, q, success, status, text, errors, tuple(singularities), heading, angles
     )
@@ -331,13 +333,13 @@ error increases with the square of the step, so an immobile mechanism seems to m
 def is_immobile(continuation: Continuation) -> bool:
     """Return whether a continuation stopped at its start, and no branch from there moves the driven joints forward."""
     start = continuation.points[0]
-    if float(np.linalg.norm(continuation.problem.difference(start, continuation.here))) > MIN_DISTANCE:
+    if float(np.linalg.norm(continuation.problem.difference(start, continuation.present_point))) > MIN_DISTANCE:
         return False
     return branch_directions(continuation.problem, start).gain < MIN_GAIN
 
 
 def immobile_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
-    """Make the assembly for driven joints that cannot move from `q` (nq,); the message names them."""
+    """Make the assembly for driven joints that cannot move from `q` (nq,); their names are in the message."""
     loops, inputs = problem.loops, problem.inputs
     errors = inputs.errors(q, 0.0)
     immobile_names = [name for name in inputs.values if _is_immobile_alone(problem, name, q)] or list(inputs.values)

@@ -1,8 +1,8 @@
 """Search for all assembly modes of a mechanism whose driven joints have given values.
 
-The search starts from many seeds. A mode that few seeds lead to may also be found from other modes: the search releases
-one driven joint and follows the resulting closed curve, also through dead points. Each point of the curve at which the
-released joint has its given value again is a mode.
+The search descends from many starts. A mode that few starts lead to may also be found from other modes: the search
+releases one driven joint and follows the resulting closed curve, also through dead points. Each point of the curve at
+which the released joint has its given value again is a mode.
 """
 
 from __future__ import annotations
@@ -29,113 +29,123 @@ from mechanik.solver.search.solution_set import KNOWN_SOLUTION_DISTANCE, Indices
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
 
-SEED_BLOCK = 64
-"""Number of seeds in the first block; later blocks have up to four times as many."""
-HITS_WITHOUT_NEW_MODE = 120
-"""Minimum number of successive hits (seeds that lead to a mode) without a new mode before the search ends. The search
-also needs at least as many as all hits up to the last new mode. More hits cost time and make missing modes less likely:
-for Dietmaier's platform, which has 40 modes, 1 seed in 4 leads to a mode, and the rarest mode needs 3000 seeds.
+STARTS_PER_BLOCK = 64
+"""Number of starts in the first block; later blocks have up to four times as many."""
+ATTEMPTS_WITHOUT_NEW_MODE = 120
+"""Minimum number of successive converged attempts without a new mode before the search from starts ends. This number
+must also reach the number of converged attempts up to the last new mode. More attempts cost time and make missing modes
+less likely: for Dietmaier's platform, which has 40 modes, 1 attempt in 4 converges, and the rarest mode needs 3000
+starts.
 """
 MIN_HITS = 2
-"""Number of hits below which a mode is rare; also the number of successive curves without a new mode that ends the
-search along curves.
-"""
+"""A mode that was found less often is rare."""
+CURVES_WITHOUT_NEW_MODE = 2
+"""Number of successive curves without a new mode after which the search along curves ends, if no mode is rare."""
 MAX_MODES_WITHOUT_CURVES = 2
 """No curves are followed if there are at most this many modes and none of them is rare."""
 MAX_MULTI_DOF_MODES = 64
-"""Number of configurations with two or more free dofs after which no more seeds are tried."""
+"""The search from starts ends if there are more configurations with two or more free dofs."""
 MAX_CURVE_STEPS = 2000
 """Maximum number of steps along a curve."""
 
 
 class ModeSearch:
-    """Search for assembly modes, from seeds and along curves, with counters of its progress.
+    """Search for assembly modes, from starts and along curves, with counters of its progress.
 
     Attributes:
-        context: generator of seeds, solver that descends from them, and the constraints.
+        context: generator of starts, functions that descend from them, and the constraints.
         loops: the loop equations.
         values: values of the driven joints by name, m or rad.
         deadline: time of `time.perf_counter` after which the search stops, s.
         pool: the distinct modes.
-        hits: how often each isolated mode was found, from seeds and along curves.
-        tries: number of seeds.
-        descents: number of seeds that led to a mode.
-        curves: number of curves that were followed.
+        hit_counts: how often each isolated mode was found, from starts and along curves.
+        attempt_count: number of attempts, one for each start.
+        converged_count: number of attempts that converged to closed loops.
+        curve_count: number of curves that were followed.
     """
 
     def __init__(self, context: SearchContext, loops: LoopSystem, values: Mapping[str, Array], deadline: float) -> None:
         self.context, self.loops, self.values, self.deadline = context, loops, values, deadline
         self.pool = SolutionPool(context.constraints)
         self._closing_angles = shortest_closing_angles(loops.mechanism, values)
-        self.hits: list[int] = []
-        self.tries = self.descents = self.curves = 0
+        self.hit_counts: list[int] = []
+        self.attempt_count = self.converged_count = self.curve_count = 0
 
     @property
     def rare_count(self) -> int:
         """Number of modes that were found only once."""
-        return sum(hits < MIN_HITS for hits in self.hits)
+        return sum(hits < MIN_HITS for hits in self.hit_counts)
 
-    def search_from_seeds(self, tries: int, rng: np.random.Generator) -> None:
-        """Descend from up to `tries` seeds, in blocks, until new modes are unlikely."""
-        descents_at_last_new_mode = 0
-        while self.tries < tries and self._has_time():
-            count = min(max(SEED_BLOCK, min(self.tries, 4 * SEED_BLOCK)), tries - self.tries)
-            starts = self.context.starts(self.tries, count, rng)
-            if self.tries == 0:
+    def search_from_starts(self, max_attempts: int, rng: np.random.Generator) -> None:
+        """Descend from up to `max_attempts` starts, in blocks, until new modes are unlikely."""
+        converged_count_at_last_mode = 0
+        while self.attempt_count < max_attempts and self._has_time():
+            count = min(
+                max(STARTS_PER_BLOCK, min(self.attempt_count, 4 * STARTS_PER_BLOCK)), max_attempts - self.attempt_count
+            )
+            starts = self.context.starts(self.attempt_count, count, rng)
+            if self.attempt_count == 0:
                 starts[0] = self.context.q0
-            endpoints = self.context.descend(starts)
-            self.tries += count
-            self.descents += len(endpoints)
-            if self.add(endpoints):
-                descents_at_last_new_mode = self.descents
+            end_points = self.context.descend(starts)
+            self.attempt_count += count
+            self.converged_count += len(end_points)
+            if self.add(end_points):
+                converged_count_at_last_mode = self.converged_count
             if (
-                self.descents - descents_at_last_new_mode >= max(HITS_WITHOUT_NEW_MODE, descents_at_last_new_mode)
-                or len(self.pool.multi_dof) > MAX_MULTI_DOF_MODES
+                self.converged_count - converged_count_at_last_mode
+                >= max(ATTEMPTS_WITHOUT_NEW_MODE, converged_count_at_last_mode)
+                or len(self.pool.multi_dof_solutions) > MAX_MULTI_DOF_MODES
             ):
                 break
 
     def follow_curves(self) -> None:
-        """Follow curves from rare modes until each mode has been found twice and no new mode is found.
+        """Follow curves, from the rarest modes first, until no mode is rare and no new mode is found.
 
         No curve is followed if there are at most two modes and none of them is rare.
         """
-        names, used_starts = list(self.values), set[tuple[int, str]]()
+        names, followed_curves = list(self.values), set[tuple[int, str]]()
         curves_without_new_mode = 0
         while self._has_time() and (
-            self.rare_count or (len(self.hits) > MAX_MODES_WITHOUT_CURVES and curves_without_new_mode < MIN_HITS)
+            self.rare_count
+            or (len(self.hit_counts) > MAX_MODES_WITHOUT_CURVES and curves_without_new_mode < CURVES_WITHOUT_NEW_MODE)
         ):
             candidates = [
-                (hits, k) for k, hits in enumerate(self.hits) if any((k, name) not in used_starts for name in names)
+                (hits, k)
+                for k, hits in enumerate(self.hit_counts)
+                if any((k, name) not in followed_curves for name in names)
             ]
             if not candidates:
                 break
             k = min(candidates)[1]
-            name = next(name for name in (*names[k % len(names) :], *names) if (k, name) not in used_starts)
-            used_starts.add((k, name))
-            self.curves += 1
+            name = next(name for name in (*names[k % len(names) :], *names) if (k, name) not in followed_curves)
+            followed_curves.add((k, name))
+            self.curve_count += 1
             curves_without_new_mode = (
-                0 if self.add(self._modes_on_curve(self.pool.isolated.q[k], name)) else curves_without_new_mode + 1
+                0
+                if self.add(self._modes_on_curve(self.pool.isolated_solutions.q[k], name))
+                else curves_without_new_mode + 1
             )
 
-    def add(self, endpoints: Array) -> int:
-        """Add the end points of descents (K, nq) to the pool; return the number of new modes."""
+    def add(self, end_points: Array) -> int:
+        """Add end points of descents, or modes on a curve, (K, nq) to the pool; return the number of new modes."""
         constraints, pool = self.context.constraints, self.pool
-        known_modes = pool.isolated.q
-        if len(known_modes) and len(endpoints):
-            distances = np.abs(constraints.wrapped_difference(endpoints[:, None], known_modes[None])).max(axis=2)
-            nearest = distances.argmin(axis=1)
-            is_known = distances[np.arange(len(endpoints)), nearest] < KNOWN_SOLUTION_DISTANCE
-            for k in nearest[is_known].tolist():
-                self.hits[k] += 1
-            endpoints = endpoints[~is_known]
-        if not len(endpoints):
+        known_modes = pool.isolated_solutions.q
+        if len(known_modes) and len(end_points):
+            distances = np.abs(constraints.wrapped_difference(end_points[:, None], known_modes[None])).max(axis=2)
+            nearest_indices = distances.argmin(axis=1)
+            is_known = distances[np.arange(len(end_points)), nearest_indices] < KNOWN_SOLUTION_DISTANCE
+            for k in nearest_indices[is_known].tolist():
+                self.hit_counts[k] += 1
+            end_points = end_points[~is_known]
+        if not len(end_points):
             return 0
-        polished_q, is_valid = constraints.polish(endpoints, self.context.q0)
+        polished_q, is_valid = constraints.polish(end_points, self.context.q0)
         new_count = pool.add(polished_q[is_valid])
-        self.hits += [0] * (len(pool.isolated.q) - len(self.hits))
+        self.hit_counts += [0] * (len(pool.isolated_solutions.q) - len(self.hit_counts))
         for q in polished_q[is_valid]:
-            for k in np.flatnonzero([bool(pool.isolated.is_same(q[None], mode)[0]) for mode in pool.isolated.q]):
-                self.hits[k] += 1
+            is_mode = [bool(pool.isolated_solutions.is_same(q[None], mode)[0]) for mode in pool.isolated_solutions.q]
+            for k in np.flatnonzero(is_mode):
+                self.hit_counts[k] += 1
         return new_count
 
     def _modes_on_curve(self, q: Array, name: str) -> Array:
@@ -151,8 +161,8 @@ class ModeSearch:
             continuation = start_continuation(problem, q)
             if continuation.stop_reason == "conflict" or continuation.redundancy:
                 break
-            continuation.headings[0], continuation.ignore_limits, continuation.stop_reason = (
-                sign * continuation.heading,
+            continuation.tangents[0], continuation.ignore_limits, continuation.stop_reason = (
+                sign * continuation.tangent,
                 True,
                 "",
             )
@@ -166,8 +176,8 @@ class ModeSearch:
         return time.perf_counter() < self.deadline
 
 
-DEFAULT_TRIES = 4000
-"""Maximum number of seeds."""
+MAX_ATTEMPTS = 4000
+"""Default of the maximum number of attempts."""
 SELF_MOTION_SAMPLES = 8
 """Number of configurations returned for each self-motion, if the driven joints leave dofs free."""
 
@@ -181,14 +191,15 @@ class AssemblyModes:
     Attributes:
         q: (k, nq) configurations, nearest to `q0` first.
         distance: (k,) distance from `q0`: the Euclidean norm of the joint differences, rad and m.
-        hit_counts: (k,) how often each mode was found, from seeds and along curves between modes.
-        redundant: number of dofs that the driven joints leave free. 0 means that all modes are isolated points; else
-            `q` has samples of each self-motion.
-        complete: whether a formula proves that there are no other modes.
-        why: how the modes were found, or why there is none.
-        tries: number of seeds.
-        chance_of_more: estimated probability that the next seed that leads to a mode leads to a new one: the share of
-            modes reached once (I. J. Good 1953), at least 3 divided by the number of seeds that led to a mode.
+        hit_counts: (k,) how often each mode was found, from starts and along curves between modes; 1 for samples of a
+            self-motion.
+        redundancy: largest number of dofs that the driven joints leave free at a mode. 0: all modes are isolated
+            points; else `q` has samples of each self-motion.
+        explanation: how the modes were found, or why there is none.
+        attempts: number of descents, each from another start.
+        chance_of_more: estimated probability that the next converged attempt leads to a new mode (I. J. Good 1953): the
+            number of modes that were found once, at least 3, divided by the number of converged attempts, at least 3.
+            There is no proof that all modes were found. 0 if input values are outside the joint limits.
 
     Example:
         >>> modes = mk.gallery.four_bar().assembly_modes({"crank_joint": 1.2})
@@ -199,10 +210,9 @@ class AssemblyModes:
     q: Array
     distance: Array
     hit_counts: Indices
-    redundant: int
-    complete: bool
-    why: str
-    tries: int
+    redundancy: int
+    explanation: str
+    attempts: int
     chance_of_more: float
 
     def __len__(self) -> int:
@@ -216,9 +226,9 @@ class AssemblyModes:
 
     def __repr__(self) -> str:
         if not len(self):
-            return f"<no assembly mode: {self.why}>"
-        samples = f", samples of self-motions with {self.redundant} dof" if self.redundant else ""
-        return f"<{format_count(len(self), 'assembly mode')}{samples}: {self.why}>"
+            return f"<no assembly mode: {self.explanation}>"
+        samples = f", samples of self-motions with {format_count(self.redundancy, 'dof')}" if self.redundancy else ""
+        return f"<{format_count(len(self), 'assembly mode')}{samples}: {self.explanation}>"
 
 
 def assembly_modes(
@@ -227,54 +237,57 @@ def assembly_modes(
     q0: ArrayLike | None = None,
     *,
     limit: int | None = None,
-    tries: int | None = None,
+    max_attempts: int | None = None,
     max_seconds: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> AssemblyModes:
     """Find all assembly modes; see `Mechanism.assembly_modes`."""
-    for name, value in (("limit", limit), ("tries", tries)):
+    for name, value in (("limit", limit), ("max_attempts", max_attempts)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
+            raise LimitsError(f"{name} must be an integer of 1 or more, not {value!r}")
     deadline = np.inf
     if max_seconds is not None:
         seconds = as_number(max_seconds, "max_seconds")
         if seconds <= 0:
-            raise LimitsError(f"max_seconds must be above 0, not {seconds:g}")
+            raise LimitsError(f"max_seconds must be above 0 s, not {seconds:g} s")
         deadline = time.perf_counter() + seconds
     if not mechanism.closures and not mechanism.joint_constraints:
         raise StructureError("the mechanism has no loop and no joint constraint; set the joint values directly")
     values = as_inputs(mechanism, inputs)
-    seed_rng = np.random.default_rng(0) if rng is None else as_rng(rng)
+    start_rng = np.random.default_rng(0) if rng is None else as_rng(rng)
     start_q = as_start_state(mechanism, q0).q
     loops = LoopSystem(mechanism)
     driven_joints = DrivenJoints(loops, values, start_q)
     if driven_joints.clamped_names:
-        explanation = f"outside the limits: {', '.join(driven_joints.clamped_names)}"
+        explanation = (
+            f"input values are outside the limits of {', '.join(driven_joints.clamped_names)}; "
+            "change the inputs or the limits"
+        )
         return _make_modes(
             mechanism, np.zeros((0, mechanism.nq)), start_q, np.zeros(0, dtype=np.int64), 0, explanation, 0, 0.0
         )
     start_q = driven_joints.set_values(start_q, driven_joints.path_length)
-    locked = [mechanism.space.v_names[v] for v in driven_joints.driven_dofs()]
+    driven_names = [mechanism.space.v_names[v] for v in driven_joints.driven_dofs()]
     objective = JointValues(values, angle_mode="exact") if values else RestPose(start_q)
-    solver = Solver(mechanism, objective, lock=locked or None)
+    solver = Solver(mechanism, objective, lock=driven_names or None)
     with solver._exclusive(), search_context(solver, None, start_q) as context:
         search = ModeSearch(context, loops, values, deadline)
-        search.search_from_seeds(tries or DEFAULT_TRIES, seed_rng)
-        if values and not search.pool.redundant and (limit is None or len(search.hits) < limit):
+        search.search_from_starts(max_attempts or MAX_ATTEMPTS, start_rng)
+        if values and not search.pool.redundancy and (limit is None or len(search.hit_counts) < limit):
             search.follow_curves()
         q, components, _ = collect_solutions(search.pool, start_q, SELF_MOTION_SAMPLES)
         hits = np.array([_hit_count(search, mode) for mode in q], dtype=np.int64)
         order = np.argsort(context.constraints.distance(start_q, q), kind="stable")[:limit]
-    chance = max(search.rare_count, 3) / max(search.descents, 3)
+    chance = max(search.rare_count, 3) / max(search.converged_count, 3)
     explanation = _explanation(search, len(q), len(set(components.tolist())))
     return _make_modes(
-        mechanism, q[order], start_q, hits[order], search.pool.redundant, explanation, search.tries, chance
+        mechanism, q[order], start_q, hits[order], search.pool.redundancy, explanation, search.attempt_count, chance
     )
 
 
 def _hit_count(search: ModeSearch, q: Array) -> int:
-    isolated_modes = search.pool.isolated
-    for hits, mode in zip(search.hits, isolated_modes.q, strict=True):
+    isolated_modes = search.pool.isolated_solutions
+    for hits, mode in zip(search.hit_counts, isolated_modes.q, strict=True):
         if bool(isolated_modes.is_same(q[None], mode)[0]):
             return hits
     return 1
@@ -282,13 +295,16 @@ def _hit_count(search: ModeSearch, q: Array) -> int:
 
 def _explanation(search: ModeSearch, count: int, component_count: int) -> str:
     if not count:
-        return f"none of {search.tries} starts closes the loops with these inputs inside the limits"
-    text = f"from {search.tries} starts, of which {search.descents} led to a mode"
-    if search.curves:
-        text += f", and along {format_count(search.curves, 'curve')} through these modes"
-    if search.pool.redundant:
+        return (
+            f"no descent from {format_count(search.attempt_count, 'start')} closed the loops with these inputs inside "
+            "the limits; try other inputs or more starts"
+        )
+    text = f"from {format_count(search.attempt_count, 'start')}, of which {search.converged_count} led to closed loops"
+    if search.curve_count:
+        text += f", and along {format_count(search.curve_count, 'curve')} through these modes"
+    if search.pool.redundancy:
         return f"{text}; {format_count(component_count, 'connected self-motion')}"
-    return f"{text}; {format_count(search.rare_count, 'mode')} reached only once" if search.rare_count else text
+    return f"{text}; {format_count(search.rare_count, 'mode')} found only once" if search.rare_count else text
 
 
 def _make_modes(
@@ -296,10 +312,10 @@ def _make_modes(
     q: Array,
     q0: Array,
     hits: Indices,
-    redundant: int,
+    redundancy: int,
     explanation: str,
-    tries: int,
+    attempts: int,
     chance: float,
 ) -> AssemblyModes:
     distances = np.linalg.norm(mechanism.difference(q0, q), axis=-1) if len(q) else np.zeros(0)
-    return AssemblyModes(q, distances, hits, redundant, False, explanation, tries, chance)
+    return AssemblyModes(q, distances, hits, redundancy, explanation, attempts, chance)

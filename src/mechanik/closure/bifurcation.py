@@ -16,7 +16,7 @@ import numpy as np
 from mechanik.closure.continuation import (
     DEAD_POINT_TOLERANCE,
     MAX_DEVIATION_RATIO,
-    NEAR_SINGULAR,
+    NEAR_SINGULAR_RATIO,
     ON_CURVE_TOLERANCE,
     RANK_TOLERANCE,
     RESIDUAL_TOLERANCE,
@@ -43,7 +43,7 @@ class BranchDirections:
     Attributes:
         directions: (n + 1,) unit vectors, in descending order of their gain in s.
         is_crossing: whether A has a higher rank along the branches than at the point.
-        advances: whether s grows along the first direction.
+        advances: whether s increases along the first direction.
         rank: rank of A along the first direction.
         gain: change of s along the first direction, over `PROBE_DISTANCE`.
     """
@@ -55,16 +55,16 @@ class BranchDirections:
     gain: float = 0.0
 
 
-def branch_directions(problem: ContinuationProblem, here: ContinuationPoint) -> BranchDirections:
-    """Find the branches through the point `here`; `directions` is empty if there is none."""
-    rank = here.rank
-    null_vectors = here.V[rank:]
+def branch_directions(problem: ContinuationProblem, present_point: ContinuationPoint) -> BranchDirections:
+    """Find the branches through `present_point`; `directions` is empty if there is no branch."""
+    rank = present_point.rank
+    null_vectors = present_point.V[rank:]
     branches: list[tuple[Array, ContinuationPoint]] = []
-    for t in _candidate_directions(problem, here, null_vectors):
+    for t in _candidate_directions(problem, present_point, null_vectors):
         for direction in (t, -t) if abs(t[-1]) < 1e-9 else (t if t[-1] > 0 else -t,):
-            q, s = problem.step(here.q, here.s, PROBE_DISTANCE * direction)
+            q, s = problem.step(present_point.q, present_point.s, PROBE_DISTANCE * direction)
             probe = problem.project(q, s, direction[None], steps=12)
-            deviation = float(np.linalg.norm(problem.difference(here, probe) - PROBE_DISTANCE * direction))
+            deviation = float(np.linalg.norm(problem.difference(present_point, probe) - PROBE_DISTANCE * direction))
             if probe.error < 1e-10 and deviation < 0.3 * PROBE_DISTANCE:
                 branches.append((direction, probe))
     if not branches:
@@ -72,23 +72,25 @@ def branch_directions(problem: ContinuationProblem, here: ContinuationPoint) -> 
     max_rank = max(probe.rank for _, probe in branches)
     branches = [branch for branch in branches if branch[1].rank == max_rank]
     branches.sort(key=lambda branch: -branch[1].s)
-    gain = branches[0][1].s - here.s
+    gain = branches[0][1].s - present_point.s
     return BranchDirections([direction for direction, _ in branches], max_rank > rank, gain > 0.0, max_rank, gain)
 
 
-def _candidate_directions(problem: ContinuationProblem, here: ContinuationPoint, null_vectors: Array) -> list[Array]:
+def _candidate_directions(
+    problem: ContinuationProblem, present_point: ContinuationPoint, null_vectors: Array
+) -> list[Array]:
     """Return candidate directions (n + 1,) spanned by `null_vectors` (k, n + 1); the direction along s comes first."""
     if len(null_vectors) < 2:
         return list(null_vectors)
     along_s = null_vectors @ problem.s_axis
     second_derivatives = np.array(
-        [[_second_derivative(problem, here, a, b) for b in null_vectors] for a in null_vectors]
+        [[_second_derivative(problem, present_point, a, b) for b in null_vectors] for a in null_vectors]
     )  # (k, k, m)
     starts = np.random.default_rng(0).standard_normal((RANDOM_STARTS, len(null_vectors)))
-    starts = np.concatenate([_steepest_directions(here, second_derivatives), starts])
+    starts = np.concatenate([_steepest_directions(present_point, second_derivatives), starts])
     if float(np.linalg.norm(along_s)) > 1e-9:
         starts = np.concatenate([along_s[None], starts])
-    left_null = np.linalg.svd(here.A)[0][:, here.rank :]
+    left_null = np.linalg.svd(present_point.A)[0][:, present_point.rank :]
     Q = second_derivatives @ left_null  # (k, k, rows)
     Q = 0.5 * (Q + Q.transpose(1, 0, 2))
     zeros: list[Array] = []
@@ -101,18 +103,18 @@ def _candidate_directions(problem: ContinuationProblem, here: ContinuationPoint,
     return [x @ null_vectors for x in zeros]
 
 
-def _steepest_directions(here: ContinuationPoint, second_derivatives: Array) -> Array:
+def _steepest_directions(present_point: ContinuationPoint, second_derivatives: Array) -> Array:
     """Return unit directions (k, k), in descending order of the second-order change of s.
 
     At a dead point no direction changes s to first order. These directions do not move dofs that have no effect on s.
     """
-    weights = -np.linalg.pinv(here.A, rcond=RANK_TOLERANCE)[-1]
+    weights = -np.linalg.pinv(present_point.A, rcond=RANK_TOLERANCE)[-1]
     hessian = np.einsum("r,ijr->ij", weights, second_derivatives)
     return np.asarray(np.linalg.eigh(hessian + hessian.T)[1].T[::-1], dtype=np.float64)
 
 
 def _common_zero(Q: Array, x: Array) -> Array | None:
-    """Find a unit `x` at which all quadratic forms Q (k, k, rows) are zero by Newton's method; None if it fails."""
+    """Find a unit `x` at which all quadratic forms Q (k, k, rows) are zero, by Newton's method; None if not found."""
     for _ in range(20):
         gradient = np.asarray(np.einsum("ijr,j->ri", Q, x), dtype=np.float64)
         value = gradient @ x
@@ -123,10 +125,11 @@ def _common_zero(Q: Array, x: Array) -> Array | None:
     return None
 
 
-def _second_derivative(problem: ContinuationProblem, here: ContinuationPoint, a: Array, b: Array) -> Array:
+def _second_derivative(problem: ContinuationProblem, present_point: ContinuationPoint, a: Array, b: Array) -> Array:
     """Return the second derivative (m,) of the residual along `a` and `b`."""
     forward, backward = (
-        problem.residual(*problem.step(here.q, here.s, x * DIFFERENCE_STEP * a))[1] for x in (1.0, -1.0)
+        problem.residual(*problem.step(present_point.q, present_point.s, x * DIFFERENCE_STEP * a))[1]
+        for x in (1.0, -1.0)
     )
     return (forward - backward) @ b / (2 * DIFFERENCE_STEP)
 
@@ -137,35 +140,43 @@ def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | 
     Args:
         heading: (n + 1,) direction of the curve at `q` from an earlier continuation, or None.
     """
-    here = problem.point_at(q, 0.0)
-    rank = here.rank
-    continuation = Continuation(problem, [here], [problem.s_axis], rank)
-    tangent = here.null_space_part(problem.s_axis, rank)
+    present_point = problem.point_at(q, 0.0)
+    rank = present_point.rank
+    continuation = Continuation(problem, [present_point], [problem.s_axis], rank)
+    tangent = present_point.null_space_part(problem.s_axis, rank)
     tangent_length = float(np.linalg.norm(tangent))
-    is_regular = problem.n + 1 - rank == 1 and here.relative_singular_value(rank) > NEAR_SINGULAR
+    is_regular = problem.n + 1 - rank == 1 and present_point.relative_singular_value(rank) > NEAR_SINGULAR_RATIO
     if heading is not None and not is_regular:
         q_ahead, s_ahead = problem.step(q, 0.0, PROBE_DISTANCE * heading)
-        ahead = problem.project(q_ahead, s_ahead, heading[None])
+        point_ahead = problem.project(q_ahead, s_ahead, heading[None])
         is_near = (
-            float(np.linalg.norm(problem.difference(here, ahead) - PROBE_DISTANCE * heading))
+            float(np.linalg.norm(problem.difference(present_point, point_ahead) - PROBE_DISTANCE * heading))
             < MAX_DEVIATION_RATIO * PROBE_DISTANCE
         )
-        if ahead.error < ON_CURVE_TOLERANCE and is_near and here.relative_singular_value(ahead.rank) < NEAR_SINGULAR:
-            continuation.headings[0], continuation.is_at_change_point, continuation.rank = heading, True, ahead.rank
+        if (
+            point_ahead.error < ON_CURVE_TOLERANCE
+            and is_near
+            and present_point.relative_singular_value(point_ahead.rank) < NEAR_SINGULAR_RATIO
+        ):
+            continuation.tangents[0], continuation.is_at_change_point, continuation.rank = (
+                heading,
+                True,
+                point_ahead.rank,
+            )
             return continuation
     if problem.n + 1 - rank == 1 and tangent_length > 1e-3:
-        continuation.headings[0] = tangent / tangent_length
+        continuation.tangents[0] = tangent / tangent_length
         return continuation
-    branches = branch_directions(problem, here)
+    branches = branch_directions(problem, present_point)
     if branches.is_crossing:
         continuation.rank, continuation.is_at_change_point = branches.rank, True
-        continuation.headings[0] = branches.directions[0]
-        continuation.change_points.append(here)
+        continuation.tangents[0] = branches.directions[0]
+        continuation.change_points.append(present_point)
         return continuation
     if tangent_length > DEAD_POINT_TOLERANCE:
-        continuation.headings[0] = tangent / tangent_length
+        continuation.tangents[0] = tangent / tangent_length
     elif branches.directions:
-        continuation.headings[0] = branches.directions[0]
+        continuation.tangents[0] = branches.directions[0]
         continuation.stop_reason = "" if branches.advances else "dead point"
     else:
         continuation.stop_reason = "conflict"
@@ -174,11 +185,11 @@ def start_continuation(problem: ContinuationProblem, q: Array, heading: Array | 
 
 SAMPLE_DISTANCE = 0.02
 """Distance between interpolation points along s, scaled units."""
-WEIGHTS = np.array([-1.0, 8.0, -28.0, 56.0, 56.0, -28.0, 8.0, -1.0]) / 70.0
-"""Interpolation weights of the points at `OFFSETS`, exact for polynomials of degree 7."""
-CLEAR_SINGULAR_VALUE = 1e-3
-"""Smallest relative singular value of a point that is far enough from a change point."""
-OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
+INTERPOLATION_WEIGHTS = np.array([-1.0, 8.0, -28.0, 56.0, 56.0, -28.0, 8.0, -1.0]) / 70.0
+"""Interpolation weights of the points at `SAMPLE_OFFSETS`, exact for polynomials of degree 7."""
+REGULAR_RATIO = 1e-3
+"""Ratio to the largest singular value; smallest value of a point that is far enough from a change point."""
+SAMPLE_OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
 """Interpolation points in units of `SAMPLE_DISTANCE`, without the change point itself."""
 
 
@@ -193,41 +204,46 @@ def solve_at_change_point(continuation: Continuation, s: float) -> tuple[Continu
     if regular_point is None:
         return None
     start, heading = regular_point
-    sides: list[Continuation] = []
+    side_curves: list[Continuation] = []
     for sign in (-1.0, 1.0):
-        side = Continuation(problem, [start], [sign * heading], continuation.rank, sign=sign, ignore_limits=True)
-        side.advance_to(s + sign * 4.5 * SAMPLE_DISTANCE, max_step_length=0.1)
-        if side.stop_reason:
+        side_curve = Continuation(problem, [start], [sign * heading], continuation.rank, sign=sign, ignore_limits=True)
+        side_curve.advance_to(s + sign * 4.5 * SAMPLE_DISTANCE, max_step_length=0.1)
+        if side_curve.stop_reason:
             return None
-        sides.append(side)
-    curve = Continuation(problem, sides[0].points[:0:-1] + sides[1].points, [], continuation.rank, ignore_limits=True)
-    curve.headings = [-t for t in sides[0].headings[:0:-1]] + sides[1].headings
+        side_curves.append(side_curve)
+    curve = Continuation(
+        problem, side_curves[0].points[:0:-1] + side_curves[1].points, [], continuation.rank, ignore_limits=True
+    )
+    curve.tangents = [-t for t in side_curves[0].tangents[:0:-1]] + side_curves[1].tangents
     steps: list[Array] = []
-    for offset in OFFSETS:
-        point = curve.at(s + offset * SAMPLE_DISTANCE)
+    for offset in SAMPLE_OFFSETS:
+        point = curve.curve_point(s + offset * SAMPLE_DISTANCE)
         if not point.error < 1e-10:
             return None
         steps.append(problem.loops.scaled_difference(continuation.points[0].q, point.q))
     samples = np.array(steps)
-    q = problem.inputs.set_values(problem.loops.step(continuation.points[0].q, WEIGHTS @ samples), s)
+    q = problem.inputs.set_values(problem.loops.step(continuation.points[0].q, INTERPOLATION_WEIGHTS @ samples), s)
     exact_point = problem.point_at(q, s)
     tangent = np.append((samples[4] - samples[3]) / (2 * SAMPLE_DISTANCE), 1.0)
     return (exact_point, tangent / np.linalg.norm(tangent)) if exact_point.error < RESIDUAL_TOLERANCE else None
 
 
 def _regular_point(continuation: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
-    """Return a point of the branch that is far enough from change points, and its direction; it may be beyond s."""
-    for point, heading in zip(reversed(continuation.points), reversed(continuation.headings), strict=True):
-        if point.relative_singular_value(continuation.rank) > CLEAR_SINGULAR_VALUE:
-            return point, heading
-    ahead = Continuation(
+    """Return a point of the branch that is far from change points, and its tangent; the point may be beyond s."""
+    for point, tangent in zip(reversed(continuation.points), reversed(continuation.tangents), strict=True):
+        if point.relative_singular_value(continuation.rank) > REGULAR_RATIO:
+            return point, tangent
+    ahead_continuation = Continuation(
         continuation.problem,
         continuation.points[:1],
-        continuation.headings[:1],
+        continuation.tangents[:1],
         continuation.rank,
         is_at_change_point=True,
         ignore_limits=True,
     )
-    ahead.advance_to(s + 4.5 * SAMPLE_DISTANCE, max_step_length=0.1)
-    is_regular = not ahead.stop_reason and ahead.here.relative_singular_value(continuation.rank) > CLEAR_SINGULAR_VALUE
-    return (ahead.here, ahead.heading) if is_regular else None
+    ahead_continuation.advance_to(s + 4.5 * SAMPLE_DISTANCE, max_step_length=0.1)
+    is_regular = (
+        not ahead_continuation.stop_reason
+        and ahead_continuation.present_point.relative_singular_value(continuation.rank) > REGULAR_RATIO
+    )
+    return (ahead_continuation.present_point, ahead_continuation.tangent) if is_regular else None

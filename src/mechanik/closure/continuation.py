@@ -23,7 +23,7 @@ from mechanik.closure.loop_system import LoopSystem, Mask
 from mechanik.spatial.array import Array
 
 RANK_TOLERANCE = 1e-7
-"""Singular values below this share of the largest count as zero."""
+"""Ratio to the largest singular value; smaller singular values count as zero."""
 RESIDUAL_TOLERANCE = 1e-12
 """Residuals below this count as zero, scaled units."""
 ROUNDING_TOLERANCE = 1e-15
@@ -98,12 +98,12 @@ class ContinuationProblem:
     Attributes:
         loops: the loop equations.
         inputs: the driven joints.
-        frozen: (nv,) mask of the dofs that are frozen at a limit.
+        frozen_dofs: (nv,) mask of the dofs that are frozen at a limit.
     """
 
     def __init__(self, loops: LoopSystem, inputs: DrivenJoints) -> None:
         self.loops, self.inputs = loops, inputs
-        self.frozen: Mask = np.zeros(loops.n, dtype=np.bool_)
+        self.frozen_dofs: Mask = np.zeros(loops.n, dtype=np.bool_)
         self._driven_dofs = inputs.driven_dofs()
 
     @property
@@ -124,7 +124,7 @@ class ContinuationProblem:
         e_inputs, J_inputs, s_derivatives = self.inputs.residual(q, s)
         A = np.zeros((len(e) + len(e_inputs), self.n + 1))
         A[: len(e), :-1], A[len(e) :, :-1], A[len(e) :, -1] = J, J_inputs, s_derivatives
-        A[:, :-1][:, self.frozen] = 0.0
+        A[:, :-1][:, self.frozen_dofs] = 0.0
         return np.concatenate([e, e_inputs]), A
 
     def limit_violation(self, q: Array) -> tuple[float, str]:
@@ -157,8 +157,8 @@ class ContinuationProblem:
     ) -> ContinuationPoint:
         """Project (q, s) onto the curve by Newton's method, with least-norm steps normal to `normals` (k, n + 1).
 
-        The iteration ends if the largest residual is below `tolerance`, or if a step does not decrease it; that step is
-        discarded.
+        The iteration ends if the largest residual is below `tolerance`, or if a step does not decrease the residual;
+        that step is discarded.
         """
         e, A = self.residual(q, s)
         error = float(np.abs(e).max(initial=0.0))
@@ -167,7 +167,7 @@ class ContinuationProblem:
                 break
             M = np.concatenate([A, normals])
             z = least_norm_step(M, np.append(-e, np.zeros(len(normals))))
-            z[:-1][self.frozen] = 0.0
+            z[:-1][self.frozen_dofs] = 0.0
             q_new, s_new = self.step(q, s, z)
             e_new, A_new = self.residual(q_new, s_new)
             error_new = float(np.abs(e_new).max(initial=0.0))
@@ -199,7 +199,7 @@ def least_norm_step(M: Array, r: Array) -> Array:
     return np.asarray(np.linalg.solve(M.T @ M + REGULARIZATION * np.eye(n), M.T @ r), dtype=np.float64)
 
 
-def same_orientation(a: ContinuationPoint, tangent_a: Array, b: ContinuationPoint, tangent_b: Array) -> bool:
+def have_same_orientation(a: ContinuationPoint, tangent_a: Array, b: ContinuationPoint, tangent_b: Array) -> bool:
     """Return whether the curve has the same orientation at `a` and `b`, from the sign of a determinant.
 
     Args:
@@ -242,11 +242,13 @@ this happens in linkages whose lengths have errors of 1e-10.
 MIN_TANGENT_COSINE = 0.97
 """Smallest cosine of the angle between the tangents at both ends of a step."""
 MAX_DEVIATION_RATIO = 0.3
-"""Largest correction after a step, as a share of the step."""
+"""Largest ratio of the correction after a step to the length of the step."""
 MIN_FIRST_STEP = 0.02
-"""Shortest first step away from a change point, scaled units; tangents are inaccurate nearer to it."""
-NEAR_SINGULAR = 1e-4
-"""Relative singular value below which tangents are inaccurate; a step must not end so near a change point."""
+"""Shortest first step away from a change point, scaled units; tangents are inaccurate nearer to the change point."""
+NEAR_SINGULAR_RATIO = 1e-4
+"""Ratio to the largest singular value; if the smallest is below it, tangents are inaccurate. A step must not end so
+near a change point.
+"""
 DEAD_POINT_TOLERANCE = 1e-9
 """Components of a unit direction along s below this count as zero."""
 LIMIT_TOLERANCE = 1e-11
@@ -268,13 +270,13 @@ class Continuation:
     Attributes:
         problem: the equations to follow.
         points: points of the curve; the last one is the present point.
-        headings: unit tangent (n + 1,) at each point.
+        tangents: unit tangent (n + 1,) at each point.
         rank: rank of A away from change points.
         is_at_change_point: whether the present point is a change point, where A does not determine the tangent.
         change_points: points next to the change points that were passed.
-        stop_reason: why the continuation has stopped: "dead point", "limit", "stuck", "conflict" or "steps" (maximum
-            number of steps reached); empty if it can continue.
-        limit: name of the joint or dof whose limit has stopped the continuation.
+        stop_reason: reason why the continuation has stopped: "dead point", "limit", "stuck", "conflict" or "steps"
+            (maximum number of steps reached); empty if it can continue.
+        limit_name: name of the joint or dof whose limit has stopped the continuation.
         step_length: maximum length of the next step, scaled units.
         sign: -1 if s decreases along the curve, else 1.
         ignore_limits: whether limits are ignored.
@@ -283,34 +285,36 @@ class Continuation:
 
     problem: ContinuationProblem
     points: list[ContinuationPoint]
-    headings: list[Array]
+    tangents: list[Array]
     rank: int
     is_at_change_point: bool = False
     change_points: list[ContinuationPoint] = field(default_factory=list[ContinuationPoint])
     stop_reason: str = ""
-    limit: str = ""
+    limit_name: str = ""
     step_length: float = MAX_STEP
     sign: float = 1.0
     ignore_limits: bool = False
     step_count: int = 0
 
     @property
-    def here(self) -> ContinuationPoint:
+    def present_point(self) -> ContinuationPoint:
         """The present point."""
         return self.points[-1]
 
     @property
-    def heading(self) -> Array:
+    def tangent(self) -> Array:
         """Tangent (n + 1,) at the present point."""
-        return self.headings[-1]
+        return self.tangents[-1]
 
     @property
     def redundancy(self) -> int:
         """Number of dofs that the driven joints leave free."""
-        return self.problem.n + 1 - int(self.problem.frozen.sum()) - self.rank - 1
+        return self.problem.n + 1 - int(self.problem.frozen_dofs.sum()) - self.rank - 1
 
     def advance_to(self, goal: float, max_step_length: float = MAX_STEP, max_steps: int = MAX_STEPS) -> None:
-        """Follow the curve until s reaches `goal` or the continuation stops; `at` returns the point exactly at `goal`.
+        """Follow the curve until s reaches `goal` or the continuation stops.
+
+        The last point may be beyond `goal`; `curve_point` returns the point exactly at `goal`.
 
         Args:
             max_step_length: maximum step length, scaled units.
@@ -318,24 +322,24 @@ class Continuation:
         """
         self.step_length = min(self.step_length, max_step_length)
         for _ in range(max_steps):
-            if self.stop_reason or self.sign * (self.here.s - goal) >= -RESIDUAL_TOLERANCE:
+            if self.stop_reason or self.sign * (self.present_point.s - goal) >= -RESIDUAL_TOLERANCE:
                 return
             self._advance(goal, max_step_length)
             self.step_count += 1
             if len(self.points) > 2 * STORED_POINTS:
-                del self.points[1:-STORED_POINTS], self.headings[1:-STORED_POINTS]
-        if self.sign * (self.here.s - goal) < -RESIDUAL_TOLERANCE:
+                del self.points[1:-STORED_POINTS], self.tangents[1:-STORED_POINTS]
+        if self.sign * (self.present_point.s - goal) < -RESIDUAL_TOLERANCE:
             self.stop_reason = self.stop_reason or "steps"
 
-    def at(self, s: float) -> ContinuationPoint:
+    def curve_point(self, s: float) -> ContinuationPoint:
         """Return the point of the stored curve at s; if there is none, return a point with a large `error`."""
         if len(self.points) == 1:
-            return self.problem.project_at(self.here.q, s)
+            return self.problem.project_at(self.present_point.q, s)
         last_index = len(self.points) - 1
         k = next((k for k in range(1, last_index) if self.sign * (self.points[k].s - s) >= 0.0), last_index)
-        before, after, t = self.points[k - 1], self.points[k], self.headings[k - 1]
-        length = float(np.linalg.norm(self.problem.difference(before, after)))
-        estimated_q = interpolate_point(self.problem, before, t, after, self.headings[k], s)
+        previous_point, next_point, tangent = self.points[k - 1], self.points[k], self.tangents[k - 1]
+        length = float(np.linalg.norm(self.problem.difference(previous_point, next_point)))
+        estimated_q = interpolate_point(self.problem, previous_point, tangent, next_point, self.tangents[k], s)
         point = self.problem.project_at(estimated_q, s)
         if (
             point.error < ON_CURVE_TOLERANCE
@@ -343,15 +347,15 @@ class Continuation:
         ):
             return point
         # near a dead point s changes little, so search along the curve
-        root = self._find_root(before, t, length, lambda point, _: self.sign * (point.s - s))
+        root = self._find_root(previous_point, tangent, length, lambda point, _: self.sign * (point.s - s))
         point = self.problem.project_at(root.q, s)
         return point if point.error < ON_CURVE_TOLERANCE else root
 
     # ---- steps ------------------------------------------------------------------------------
 
     def _advance(self, goal: float, max_step_length: float) -> None:
-        here, t = self.here, self.heading
-        distance = self.sign * (goal - here.s) / max(self.sign * float(t[-1]), 1e-3)
+        present_point, t = self.present_point, self.tangent
+        distance = self.sign * (goal - present_point.s) / max(self.sign * float(t[-1]), 1e-3)
         min_length = MIN_FIRST_STEP if self.is_at_change_point else 0.0
         result = self._step(
             max(min(self.step_length, max_step_length, 1.02 * distance + 1e-6), min_length), max_step_length
@@ -359,19 +363,19 @@ class Continuation:
         if result is None:
             return
         next_point, tangent, h = result
-        limit = None if self.ignore_limits else self._first_limit(here, t, next_point, h, goal)
-        if limit is not None:
-            next_point, tangent = limit
+        limit_result = None if self.ignore_limits else self._first_limit(present_point, t, next_point, h, goal)
+        if limit_result is not None:
+            next_point, tangent = limit_result
         elif not self.redundancy and self.sign * float(tangent[-1]) < 0.0:
-            dead_point = self._find_root(here, t, h, lambda _, direction: -self.sign * float(direction[-1]))
+            dead_point = self._find_root(present_point, t, h, lambda _, direction: -self.sign * float(direction[-1]))
             if self.sign * (goal - dead_point.s) > RESIDUAL_TOLERANCE:
                 self.stop_reason = "dead point"
             next_point, tangent = dead_point, self._tangent(dead_point, t)
         elif self.redundancy and self.sign * float(tangent[-1]) < 1e-4:
             self.stop_reason = "dead point"
         self.points.append(next_point)
-        self.headings.append(tangent)
-        if limit is None:
+        self.tangents.append(tangent)
+        if limit_result is None:
             self._release_frozen_dofs()
 
     def trace_closed_curve(
@@ -384,71 +388,71 @@ class Continuation:
             max_step_length: maximum step length, scaled units.
             period: values of s that differ by this are equivalent.
         """
-        start, zeros = self.here, list[ContinuationPoint]()
+        start, zero_points = self.present_point, list[ContinuationPoint]()
         for _ in range(max_steps):
             result = self._step(min(self.step_length, max_step_length), max_step_length)
             if result is None:
                 break
-            before, (after, tangent, _) = self.here, result
-            self.points, self.headings = [before, after], [self.heading, tangent]
-            low, high = sorted((before.s, after.s))
+            previous_point, (next_point, tangent, _) = self.present_point, result
+            self.points, self.tangents = [previous_point, next_point], [self.tangent, tangent]
+            low, high = sorted((previous_point.s, next_point.s))
             zero = period * math.floor(high / period) if math.isfinite(period) else 0.0
-            if before is not start and low < zero <= high:
-                self.sign = 1.0 if after.s > before.s else -1.0
-                point = self.at(zero)
+            if previous_point is not start and low < zero <= high:
+                self.sign = 1.0 if next_point.s > previous_point.s else -1.0
+                point = self.curve_point(zero)
                 if point.error < ON_CURVE_TOLERANCE:
-                    if any(self.problem.is_same(point.q, known.q) for known in (start, *zeros)):
+                    if any(self.problem.is_same(point.q, known.q) for known in (start, *zero_points)):
                         break
-                    zeros.append(point)
-        return zeros
+                    zero_points.append(point)
+        return zero_points
 
     def _step(self, h: float, max_step_length: float) -> tuple[ContinuationPoint, Array, float] | None:
         """Make a step of length `h` or less along the branch; return the new point, its tangent and the length.
 
         Return None and set `stop_reason` if no step is acceptable.
         """
-        here, t = self.here, self.heading
+        present_point, t = self.present_point, self.tangent
         while True:
-            end, tangent, is_acceptable = self._try_step(here, t, h)
+            end_point, tangent, is_acceptable = self._try_step(present_point, t, h)
             if (
                 is_acceptable
-                and end.relative_singular_value(self.rank) < NEAR_SINGULAR
+                and end_point.relative_singular_value(self.rank) < NEAR_SINGULAR_RATIO
                 and not self.redundancy
                 and h > 10 * MIN_STEP
             ):
-                longer_step = self._try_step(here, t, 1.37 * h)
-                if longer_step[2] and longer_step[0].relative_singular_value(self.rank) >= NEAR_SINGULAR:
-                    h, (end, tangent, is_acceptable) = 1.37 * h, longer_step
-            crossing: ContinuationPoint | None = None
+                longer_step = self._try_step(present_point, t, 1.37 * h)
+                if longer_step[2] and longer_step[0].relative_singular_value(self.rank) >= NEAR_SINGULAR_RATIO:
+                    h, (end_point, tangent, is_acceptable) = 1.37 * h, longer_step
+            crossing_point: ContinuationPoint | None = None
             if (
                 is_acceptable
                 and not self.is_at_change_point
                 and not self.redundancy
-                and not same_orientation(here, t, end, tangent)
+                and not have_same_orientation(present_point, t, end_point, tangent)
             ):
-                crossing = self._find_crossing(here, t, h)
-                is_acceptable = crossing is not None
+                crossing_point = self._find_crossing(present_point, t, h)
+                is_acceptable = crossing_point is not None
             if is_acceptable:
                 break
             h *= 0.5
             if h < MIN_STEP:
                 self.stop_reason = "stuck"
                 return None
-        if crossing is not None:
-            self.change_points.append(crossing)
+        if crossing_point is not None:
+            self.change_points.append(crossing_point)
         self.is_at_change_point = False
         self.step_length = min(1.7 * h, max_step_length) if h >= 0.99 * self.step_length else max(self.step_length, h)
-        return end, tangent, h
+        return end_point, tangent, h
 
-    def _try_step(self, here: ContinuationPoint, t: Array, h: float) -> tuple[ContinuationPoint, Array, bool]:
+    def _try_step(self, present_point: ContinuationPoint, t: Array, h: float) -> tuple[ContinuationPoint, Array, bool]:
         """Step `h` along `t` and project; return the point, its tangent, and whether the step is acceptable."""
-        q, s = self.problem.step(here.q, here.s, h * t)
-        end = self.problem.project(q, s, t[None], tolerance=RESIDUAL_TOLERANCE)
-        if not end.error < ON_CURVE_TOLERANCE:
-            return end, t, False
-        tangent = self._tangent(end, t)
-        deviation = float(np.linalg.norm(self.problem.difference(here, end) - h * t))
-        return end, tangent, deviation < MAX_DEVIATION_RATIO * h and float(tangent @ t) > MIN_TANGENT_COSINE
+        q, s = self.problem.step(present_point.q, present_point.s, h * t)
+        end_point = self.problem.project(q, s, t[None], tolerance=RESIDUAL_TOLERANCE)
+        if not end_point.error < ON_CURVE_TOLERANCE:
+            return end_point, t, False
+        tangent = self._tangent(end_point, t)
+        deviation = float(np.linalg.norm(self.problem.difference(present_point, end_point) - h * t))
+        return end_point, tangent, deviation < MAX_DEVIATION_RATIO * h and float(tangent @ t) > MIN_TANGENT_COSINE
 
     def _tangent(self, point: ContinuationPoint, previous_tangent: Array) -> Array:
         """Return the unit tangent (n + 1,) at a point.
@@ -460,27 +464,27 @@ class Continuation:
         else:
             M = np.concatenate([point.A, previous_tangent[None]])
             t = least_norm_step(M, np.append(np.zeros(len(point.A)), 1.0))
-            t[:-1][self.problem.frozen] = 0.0
+            t[:-1][self.problem.frozen_dofs] = 0.0
         length = float(np.linalg.norm(t))
         return t / length if length > 1e-12 else previous_tangent
 
-    def _find_crossing(self, here: ContinuationPoint, t: Array, h: float) -> ContinuationPoint | None:
+    def _find_crossing(self, present_point: ContinuationPoint, t: Array, h: float) -> ContinuationPoint | None:
         """Return a point next to the change point within a step; None if the curve only bends."""
         low, high = 0.0, h
-        middle = here
+        middle_point = present_point
         while high - low > MIN_STEP:
-            middle, tangent, is_acceptable = self._try_step(here, t, 0.5 * (low + high))
+            middle_point, tangent, is_acceptable = self._try_step(present_point, t, 0.5 * (low + high))
             if not is_acceptable:
                 return None
-            if same_orientation(here, t, middle, tangent):
+            if have_same_orientation(present_point, t, middle_point, tangent):
                 low = 0.5 * (low + high)
             else:
                 high = 0.5 * (low + high)
-        return middle
+        return middle_point
 
     def _find_root(
         self,
-        here: ContinuationPoint,
+        present_point: ContinuationPoint,
         t: Array,
         h: float,
         g: Callable[[ContinuationPoint, Array], float],
@@ -494,14 +498,14 @@ class Continuation:
             bisect_only: whether to bisect only, because g is not smooth.
         """
         low, high = 0.0, h
-        g_low, g_high = g(here, t), np.inf
-        point = here
+        g_low, g_high = g(present_point, t), np.inf
+        point = present_point
         for k in range(60):
             if np.isfinite(g_high) and k % 3 and not bisect_only:
                 x = low - g_low * (high - low) / (g_high - g_low) if g_high > g_low else 0.5 * (low + high)
             else:
                 x = 0.5 * (low + high)
-            point, tangent, _ = self._try_step(here, t, x)
+            point, tangent, _ = self._try_step(present_point, t, x)
             value = g(point, tangent)
             if abs(value) < 1e-14 or high - low < 1e-14 * max(1.0, h):
                 break
@@ -514,18 +518,22 @@ class Continuation:
     # ---- limits -----------------------------------------------------------------------------
 
     def _first_limit(
-        self, here: ContinuationPoint, t: Array, end: ContinuationPoint, h: float, goal: float
+        self, present_point: ContinuationPoint, t: Array, end_point: ContinuationPoint, h: float, goal: float
     ) -> tuple[ContinuationPoint, Array] | None:
         """Return the first point of a step at a limit, and its tangent; None if no limit is crossed.
 
         The dof at the limit is frozen if free dofs remain; else the continuation stops.
         """
         problem, loops = self.problem, self.problem.loops
-        violation, name = problem.limit_violation(end.q)
-        if violation <= LIMIT_TOLERANCE or problem.limit_violation(here.q)[0] >= violation:
+        violation, name = problem.limit_violation(end_point.q)
+        if violation <= LIMIT_TOLERANCE or problem.limit_violation(present_point.q)[0] >= violation:
             return None
         limit_point = self._find_root(
-            here, t, h, lambda point, _: problem.limit_violation(point.q)[0] - 0.5 * LIMIT_TOLERANCE, bisect_only=True
+            present_point,
+            t,
+            h,
+            lambda point, _: problem.limit_violation(point.q)[0] - 0.5 * LIMIT_TOLERANCE,
+            bisect_only=True,
         )
         if self.sign * (limit_point.s - goal) >= 0.0:
             return None
@@ -533,30 +541,33 @@ class Continuation:
         space = loops.mechanism.space
         k = space.q_names.index(name) if name in space.q_names else -1
         if self.redundancy and k >= 0:
-            problem.frozen |= loops.columns == k
+            problem.frozen_dofs |= loops.columns == k
             limit_point = problem.project_at(np.clip(limit_point.q, loops.lower, loops.upper), limit_point.s)
             self.rank = limit_point.rank
-            if float(np.linalg.norm(limit_point.null_space_part(problem.s_axis, limit_point.rank))) > NEAR_SINGULAR:
+            if (
+                float(np.linalg.norm(limit_point.null_space_part(problem.s_axis, limit_point.rank)))
+                > NEAR_SINGULAR_RATIO
+            ):
                 return limit_point, self._tangent(limit_point, problem.s_axis)
-            problem.frozen &= loops.columns != k
-        self.stop_reason, self.limit = "limit", name
+            problem.frozen_dofs &= loops.columns != k
+        self.stop_reason, self.limit_name = "limit", name
         return limit_point, self._tangent(limit_point, t)
 
     def _release_frozen_dofs(self) -> None:
-        """Release frozen dofs whose next motion is into their limits."""
+        """Release frozen dofs whose next motion leads away from their limit, to the inside."""
         problem = self.problem
-        if not problem.frozen.any():
+        if not problem.frozen_dofs.any():
             return
-        q, was_frozen = self.here.q, problem.frozen.copy()
-        problem.frozen[:] = False
-        free_point = problem.point_at(q, self.here.s)
+        q, was_frozen = self.present_point.q, problem.frozen_dofs.copy()
+        problem.frozen_dofs[:] = False
+        free_point = problem.point_at(q, self.present_point.s)
         direction = free_point.null_space_part(problem.s_axis, free_point.rank)
         k = np.maximum(problem.loops.columns, 0)
         is_leaving = ((direction[:-1] > 0) & (q[k] >= problem.loops.upper[k] - 1e-9)) | (
             (direction[:-1] < 0) & (q[k] <= problem.loops.lower[k] + 1e-9)
         )
-        problem.frozen[:] = was_frozen & is_leaving
-        if (problem.frozen != was_frozen).any():
-            here = problem.point_at(q, self.here.s)
-            self.points[-1], self.rank = here, here.rank
-            self.headings[-1] = self._tangent(here, problem.s_axis)
+        problem.frozen_dofs[:] = was_frozen & is_leaving
+        if (problem.frozen_dofs != was_frozen).any():
+            present_point = problem.point_at(q, self.present_point.s)
+            self.points[-1], self.rank = present_point, present_point.rank
+            self.tangents[-1] = self._tangent(present_point, problem.s_axis)

@@ -1,10 +1,10 @@
 """Driven joints (inputs): validation of their values, and the straight path from their present values to the goal.
 
 The path parameter s increases from 0 to `DrivenJoints.path_length`, the length of the path of all inputs in scaled
-units (rad, or lengths divided by `LoopSystem.size`). An input that is a single value of q changes linearly in s. A
-spherical joint rotates at a constant rate about one axis, and so does a closing joint (a joint that closes a loop). A
-closing joint has no value in q; its value follows from its residual relative to the goal. If it rotates about a single
-axis, full rotations are counted along the path.
+units (rad, or lengths divided by `LoopSystem.length_unit`). An input that is a single value of q changes linearly in s.
+A spherical joint rotates at a constant rate about one axis, and so does a closing joint (a joint that closes a loop). A
+closing joint has no value in q; its value follows from its residual relative to the goal. If the closing joint rotates
+about a single axis, full rotations are counted along the path.
 """
 
 from __future__ import annotations
@@ -140,15 +140,15 @@ class DrivenJoints:
 
         The derivatives of rotations are exact where the residual is zero.
         """
-        remaining = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        remaining_share = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
         s_derivatives = (
             self.start_residual / self.path_length if self.path_length > 0.0 else np.zeros(len(self.start_residual))
         )
         if self._scalar_inputs is not None:
             k, target, scale, J = self._scalar_inputs
-            return (q[k] - target) * scale - remaining * self.start_residual, J, s_derivatives
+            return (q[k] - target) * scale - remaining_share * self.start_residual, J, s_derivatives
         relations = [
-            self._relation_on_path(relation, start_residual, remaining)
+            self._relation_on_path(relation, start_residual, remaining_share)
             for relation, start_residual in zip(self.relations, self._start_residuals, strict=True)
         ]
         e, J = self.loops.evaluate(relations, q)
@@ -157,18 +157,18 @@ class DrivenJoints:
     def set_values(self, q: Array, s: float) -> Array:
         """Return a copy of `q` in which all inputs that are values of q are exactly at their values for s."""
         exact_q = q.copy()
-        names, remaining = (
+        names, remaining_share = (
             self.loops.mechanism.space.q_names,
             1.0 - s / self.path_length if self.path_length > 0.0 else 0.0,
         )
         for relation, start_residual in zip(self.relations, self._start_residuals, strict=True):
             if relation.kind is RelationKind.JOINT_VALUE:
-                relation_at_s = self._relation_on_path(relation, start_residual, remaining)
+                relation_at_s = self._relation_on_path(relation, start_residual, remaining_share)
                 exact_q[names.index(relation.dof_name)] = relation_at_s.target[0]
         return exact_q
 
     def errors(self, q: Array, s: float) -> dict[str, float]:
-        """Return the distance of each input at (q, s) from its goal by name, rad or m, full rotations included."""
+        """Return the distance of each input at (q, s) from its goal by name (rad, m), not reduced by full rotations."""
         errors: dict[str, float] = {}
         for k, (name, relation) in enumerate(zip(self.names, self.unclamped_relations, strict=True)):
             residual = self.loops.evaluate_unscaled(relation, q)
@@ -179,7 +179,7 @@ class DrivenJoints:
         return errors
 
     def closing_angles(self, q: Array, s: float) -> dict[str, float]:
-        """Return the angle (rad) at (q, s) of each input that closes a loop, by joint name, full rotations included."""
+        """Return the angle (rad) at (q, s) of each input that closes a loop by joint name; full rotations count."""
         name_of = self.loops.mechanism.name_of
         return {
             name_of(joint): goal + self._angle_beyond_goal(k, q, s) for k, (joint, goal) in self._hinge_goals.items()
@@ -190,9 +190,9 @@ class DrivenJoints:
 
         The residual determines the angle up to full rotations; s determines the number of full rotations.
         """
-        remaining = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
+        remaining_share = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
         angle = float(self.loops.evaluate_unscaled(self.relations[k], q)[0])
-        return nearest_equivalent_value(angle, remaining * float(self._start_residuals[k][0]))
+        return nearest_equivalent_value(angle, remaining_share * float(self._start_residuals[k][0]))
 
     def _find_scalar_inputs(self) -> tuple[npt.NDArray[np.int64], Array, Array, Array] | None:
         """Return indices into q, targets, scales and derivatives if each input is a single value of q; else None.
@@ -204,7 +204,7 @@ class DrivenJoints:
         space = self.loops.mechanism.space
         k = np.array([space.q_names.index(relation.dof_name) for relation in self.relations])
         v = np.array([int(space.scalars_v[np.flatnonzero(space.scalars_q == index)[0]]) for index in k])
-        scale = np.where(space.rotates[v], 1.0, 1.0 / self.loops.size)
+        scale = np.where(space.rotates[v], 1.0, 1.0 / self.loops.length_unit)
         J = np.zeros((len(k), self.loops.n))
         J[np.arange(len(k)), v] = self.loops.unit[v] * scale
         return k, np.array([float(relation.target[0]) for relation in self.relations]), scale, J
@@ -256,14 +256,14 @@ class DrivenJoints:
         self.clamped_names.append(name)
         return replace(relation, target=read_only(np.array([clamped_goal])))
 
-    def _relation_on_path(self, relation: Relation, start_residual: Array, remaining: float) -> Relation:
-        """Return the relation whose residual is zero at the point of the path where a share `remaining` is left."""
-        if remaining == 0.0:
+    def _relation_on_path(self, relation: Relation, start_residual: Array, remaining_share: float) -> Relation:
+        """Return the relation whose residual is zero where `remaining_share` of the path remains."""
+        if remaining_share == 0.0:
             return relation
         length_scale = np.where(
-            length_row_mask(self.loops.mechanism, relation, len(start_residual)), self.loops.size, 1.0
+            length_row_mask(self.loops.mechanism, relation, len(start_residual)), self.loops.length_unit, 1.0
         )
-        remaining_residual = remaining * start_residual * length_scale
+        remaining_residual = remaining_share * start_residual * length_scale
         if relation.kind is RelationKind.JOINT_VALUE:
             return replace(relation, target=read_only(relation.target + remaining_residual))
         if relation.kind is RelationKind.SPHERICAL_JOINT:

@@ -1,8 +1,8 @@
 """Loop closures and joint constraints of a mechanism as one residual in scaled units.
 
 Scaled units: angles are in rad, and lengths are divided by the mechanism's size. So one tolerance fits all residuals. A
-step u (nv,) has one value for each dof; a unit of u moves the dof by its weight, in scaled units. So in the step of
-least norm, dofs with larger weights move more.
+step u (nv,) has one value for each dof; a unit of u moves the dof by its mobility weight (1 divided by the weight that
+the user gives), in scaled units. So in the step of least norm, dofs with larger mobility weights move more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LoopSystem:
     Attributes:
         mechanism: the mechanism.
         unit: (nv,) joint motion for a unit of u, rad or m.
-        size: unit of length, m.
+        length_unit: unit of length in scaled units, m.
         lower, upper: (nq,) joint limits, m or rad.
         columns: (nv,) index into q of each dof; -1 for dofs of spherical joints.
         relations: relations of all loop closures and joint constraints.
@@ -67,11 +67,11 @@ class LoopSystem:
         self.mechanism = mechanism
         space = mechanism.space
         problem = compile_problem(mechanism, (), (), ProblemSettings([True] * space.nv, {}, [1.0] * space.nv))
-        self.size = problem.length_unit
+        self.length_unit = problem.length_unit
         dof_weights = np.clip(
             as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3
         )  # rank decisions need bounded ratios
-        self.unit = np.where(space.rotates, 1.0, self.size) * dof_weights
+        self.unit = np.where(space.rotates, 1.0, self.length_unit) * dof_weights
         self.lower, self.upper = space.lower, space.upper
         self.columns = np.full(space.nv, -1)
         self.columns[space.scalars_v] = space.scalars_q
@@ -102,7 +102,7 @@ class LoopSystem:
         return new_q
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
-        """Return the step u (nv,) from configuration `a` to `b`, full rotations included."""
+        """Return the step u (nv,) from configuration `a` to `b`, not reduced by full rotations."""
         return self.mechanism.difference(a, b) / self.unit
 
     def residual(self, q: Array) -> tuple[Array, Array]:
@@ -123,7 +123,7 @@ class LoopSystem:
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
         for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
-            scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.size, 1.0)
+            scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.length_unit, 1.0)
             values.append(value * scale)
             jacobians.append(J * self.unit * scale[:, None])
         return np.concatenate(values), np.concatenate(jacobians)
@@ -141,7 +141,7 @@ class LoopSystem:
         max_violation, joint_name = 0.0, ""
         space = self.mechanism.space
         violations = np.maximum(self.lower - q, q - self.upper)[space.scalars_q]
-        violations = violations / np.where(space.rotates[space.scalars_v], 1.0, self.size)
+        violations = violations / np.where(space.rotates[space.scalars_v], 1.0, self.length_unit)
         violations[np.isin(space.scalars_v, ignored_dofs)] = 0.0
         if len(violations) and float(violations.max()) > 0.0:
             max_violation = float(violations.max())
@@ -179,7 +179,7 @@ class _CachedLoopSystem:
 def cached_loop_system(mechanism: Mechanism, weights: Mapping[str, float]) -> Generator[LoopSystem]:
     """Provide the loop system of a mechanism for these weights; the last one is cached until the mechanism is edited.
 
-    The caller has exclusive use of it; a second thread creates another loop system.
+    The caller has exclusive use of the loop system; a second thread creates another one.
     """
     _ = mechanism.revision  # clears the cache after an edit
     cache, key = mechanism._cache, repr(dict(weights))

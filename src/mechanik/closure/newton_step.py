@@ -35,10 +35,10 @@ MAX_STEP_LENGTH = 0.25
 MAX_CONTRACTION = 0.5
 """Maximum bound of the norm of B (J' - J). A smaller value is safer and needs more steps."""
 MAX_CONDITION = 1e3
-"""Maximum of the norm of J times the norm of B; above it a change point or a dead point is near."""
+"""Maximum of the norm of J times the norm of B; a larger product means that a change point or a dead point is near."""
 MAX_UNCOMPENSATED_RATIO = 1e-6
 """Maximum share of the residual change by the inputs that the passive joints cannot compensate; inputs with a larger
-share are dependent.
+share depend on each other.
 """
 MAX_ITERATIONS = 6
 """Maximum number of Newton iterations; two or three are typical."""
@@ -70,7 +70,7 @@ class NewtonStep:
         self.loops, self.names, self.q_indices = loops, names, q_indices
         space, lower, upper = loops.mechanism.space, loops.lower, loops.upper
         self._v = np.array([int(np.flatnonzero(loops.columns == index)[0]) for index in q_indices])
-        self._unit = np.where(space.rotates[self._v], 1.0, loops.size)
+        self._unit = np.where(space.rotates[self._v], 1.0, loops.length_unit)
         self._group_steps = [_GroupStep(loops, group, q_indices) for group in groups]
         has_limit = np.isfinite(lower) | np.isfinite(upper)
         self._limited_q = np.array([i for i in space.scalars_q.tolist() if has_limit[i]], dtype=np.int64)
@@ -90,12 +90,14 @@ class NewtonStep:
             return None
         start, motion = q[self.q_indices], heading
         input_motion = (goal - start) / self._unit
-        length, piece_count, done_count = _norm(input_motion), 1, 0
+        length, piece_count, finished_count = _norm(input_motion), 1, 0
         if length > MAX_STEP_LENGTH * MAX_PIECES / 4:
             return None
-        while done_count < piece_count:
+        while finished_count < piece_count:
             piece_goal = (
-                goal if done_count + 1 == piece_count else start + (done_count + 1) / piece_count * (goal - start)
+                goal
+                if finished_count + 1 == piece_count
+                else start + (finished_count + 1) / piece_count * (goal - start)
             )
             try:
                 piece_result = self._solve_piece(q, piece_goal, input_motion / piece_count)
@@ -103,11 +105,11 @@ class NewtonStep:
                 if not piece_count * error.piece_count <= MAX_PIECES:
                     return None
                 factor = 1 << max(1, math.ceil(math.log2(error.piece_count)))
-                piece_count, done_count = factor * piece_count, factor * done_count
+                piece_count, finished_count = factor * piece_count, factor * finished_count
                 continue
             if piece_result is None:
                 return None
-            (q, motion), done_count = piece_result, done_count + 1
+            (q, motion), finished_count = piece_result, finished_count + 1
         if length > RESIDUAL_TOLERANCE:
             heading = motion * (piece_count / length)
         errors = dict.fromkeys(self.names, 0.0)
@@ -122,18 +124,18 @@ class NewtonStep:
         Returns:
             q (nq,), and the motion (nv,) of all joints, m and rad: the tangent at the end for the full `input_motion`.
         """
-        end, motion, margin = q.copy(), np.zeros(self.loops.n), 0.0
-        end[self.q_indices] = goal
+        end_q, motion, margin = q.copy(), np.zeros(self.loops.n), 0.0
+        end_q[self.q_indices] = goal
         motion[self._v] = input_motion * self._unit
         for group_step in self._group_steps:
-            deviation = group_step.solve(q, end, input_motion, motion)
+            deviation = group_step.solve(q, end_q, input_motion, motion)
             if deviation is None:
                 return None
             margin = max(margin, deviation)
-        is_inside = self._is_inside(end, margin) and not (
-            self.loops.limit_relations and self.loops.limit_violation(end)[0] > 0.0
+        is_inside = self._is_inside(end_q, margin) and not (
+            self.loops.limit_relations and self.loops.limit_violation(end_q)[0] > 0.0
         )
-        return (end, motion) if is_inside else None
+        return (end_q, motion) if is_inside else None
 
     def _is_inside(self, q: Array, margin: float) -> bool:
         """Return whether the driven joints are inside their limits, and the passive joints by a margin (m, rad)."""
@@ -151,30 +153,32 @@ class _GroupStep:
 
     def __init__(self, loops: LoopSystem, group: LoopGroup, driven_q: Indices) -> None:
         problem, space, dofs = group.problem, loops.mechanism.space, group.v.tolist()
-        driven = {int(np.flatnonzero(loops.columns == index)[0]): i for i, index in enumerate(driven_q.tolist())}
+        input_index_by_dof = {
+            int(np.flatnonzero(loops.columns == index)[0]): i for i, index in enumerate(driven_q.tolist())
+        }
         self._problem, self._x = problem, problem.x[: space.nq]
         self._rows = None if len(group.rows) == len(problem.residual) else group.rows
-        self._driven_columns = np.array([c for c, v in enumerate(dofs) if v in driven], dtype=np.int64)
-        self._passive_columns = np.array([c for c, v in enumerate(dofs) if v not in driven], dtype=np.int64)
-        self._input_indices = np.array([driven[v] for v in dofs if v in driven], dtype=np.int64)
+        self._driven_columns = np.array([c for c, v in enumerate(dofs) if v in input_index_by_dof], dtype=np.int64)
+        self._passive_columns = np.array([c for c, v in enumerate(dofs) if v not in input_index_by_dof], dtype=np.int64)
+        self._input_indices = np.array([input_index_by_dof[v] for v in dofs if v in input_index_by_dof], dtype=np.int64)
         self._unit, self._v = problem.scale[self._passive_columns], group.v[self._passive_columns]
         self._max_unit = float(self._unit.max(initial=0.0))
         q_indices = [c for v, c in enumerate(loops.columns.tolist()) if c >= 0 and v in dofs]
-        for first, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
-            q_indices += range(first, first + 4) if v in dofs else ()
+        for first_index, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
+            q_indices += range(first_index, first_index + 4) if v in dofs else ()
         self._q_indices = np.array(q_indices, dtype=np.int64)
         self._curvature, self._levers = _curvature_bounds(loops, group)
         self._evaluated_q: bytes | None = None
         self._J_inputs, self._J_passive = np.zeros((0, 0)), np.zeros((0, 0))
         self._inverse: Array | None = None
 
-    def solve(self, q: Array, end: Array, input_motion: Array, motion: Array) -> float | None:
+    def solve(self, q: Array, end_q: Array, input_motion: Array, motion: Array) -> float | None:
         """Close the loops with the driven joints of this group at their values; None if a continuation is necessary.
 
         Args:
             q: (nq,) start.
-            end: (nq,) input and output: configuration with the driven joints at their values; the values of this group
-                are overwritten.
+            end_q: (nq,) input and output: configuration with the driven joints at their values; the values of this
+                group are overwritten.
             input_motion: (m,) motion of all driven joints, scaled units.
             motion: (nv,) output: motion of the passive joints at the end, m and rad.
 
@@ -206,7 +210,7 @@ class _GroupStep:
             return None
         if not length < MAX_STEP_LENGTH:
             raise _StepTooLongError(length / MAX_STEP_LENGTH)
-        self._x[:] = end
+        self._x[:] = end_q
         problem.step.fill(0.0)
         problem.step[passive_columns] = tangent_step
         problem.advance()
@@ -234,8 +238,8 @@ class _GroupStep:
             # `bound` is quadratic in the step length
             root = math.sqrt(relative_change * relative_change + 4.0 * MAX_CONTRACTION * bound)
             raise _StepTooLongError(max(1.0, (relative_change + root) / (2.0 * MAX_CONTRACTION)))
-        end[self._q_indices] = self._x[self._q_indices]
-        self._store_derivatives(end)
+        end_q[self._q_indices] = self._x[self._q_indices]
+        self._store_derivatives(end_q)
         self._inverse = B = _inverse(self._J_passive)
         if B is None:
             raise _StepTooLongError(2.0)

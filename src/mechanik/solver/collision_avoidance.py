@@ -1,7 +1,7 @@
 """Collision avoidance for a solver.
 
-A colliding solution of a serial chain is replaced by another solution of the chain. If there is none, and for all other
-mechanisms, the clearances become constraints of the problem.
+A solution of a serial chain that is in collision is replaced by another solution of the chain. If no other solution is
+free of collision, and for all other mechanisms, the clearances become constraints of the problem.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_CONSTRAINED_STARTS = 4
 """Maximum number of collision-free starts of the constrained solver after the search for chain solutions has failed."""
 SEGMENT_SPACING, MAX_SEGMENT_SAMPLES = 0.05, 64
 """Distance between samples of a straight segment (rad or m), and the maximum number of samples. Denser samples miss
-fewer collisions and cost more distance queries.
+fewer collisions and need more distance queries.
 """
 
 
@@ -58,7 +58,7 @@ class SolveRequest:
         )
 
     def with_time_limit(self, seconds: float, **changes: Any) -> SolveRequest:
-        """Return the same request with other options and at most `seconds`, s."""
+        """Return the same request with other options and a time limit of `seconds` (s)."""
         options = {**self.options, **changes}
         if seconds < math.inf:
             options["max_seconds"] = max(seconds, 0.0)
@@ -71,7 +71,8 @@ class CollisionAvoidance:
     The first solve ignores collisions; it is fast, and its solution is often free of collision. If the solution
     collides and the mechanism is a serial chain, other solutions are searched from collision-free starts. The
     constrained solver runs if this search fails, or if the solution must be connected to the start and the straight
-    segment between them is not free. It is the descent kernel with distances as residuals, at a level above all goals.
+    segment from the start to the solution is not free. The constrained solver is the descent kernel with distances as
+    residuals; with `avoid_as="limit"` their level is above all goals.
     """
 
     def __init__(self, solver: Solver, constraint: CollisionConstraint) -> None:
@@ -121,9 +122,9 @@ class CollisionAvoidance:
             solutions += self._constrained_solutions(
                 targets, q0, request, deadline, solutions[-1] if can_search_chain else None, restarts
             )
-        best = self._best(solutions, may_jump=bool(restarts) or can_search_chain)
-        best.seconds = seconds_since(start_time)
-        return best
+        best_solution = self._best(solutions, may_jump=bool(restarts) or can_search_chain)
+        best_solution.seconds = seconds_since(start_time)
+        return best_solution
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None, q0: ArrayLike | None, options: dict[str, Any]
@@ -141,9 +142,9 @@ class CollisionAvoidance:
             solutions[-1].contacts = self.constraint.contacts(solutions[-1].q)
             if solutions[-1].success:
                 break
-        best = self._best(solutions, may_jump=False)
-        best.seconds = seconds_since(start_time)
-        return best
+        best_solution = self._best(solutions, may_jump=False)
+        best_solution.seconds = seconds_since(start_time)
+        return best_solution
 
     def solve_constrained(self, targets: Targets | None, q0: Array, rng: np.random.Generator | None) -> Solution:
         """Solve a batch row whose known solutions all collide; q0 (nq,) is the solution with the least penetration."""
@@ -177,7 +178,7 @@ class CollisionAvoidance:
         chain = self._solver._chain_search if chain is None else chain
         assert chain is not None
         with self._creation_lock:
-            fixed_values = home[chain.columns[chain.chain.locked]]
+            fixed_values = home[chain.columns[chain.chain.locked_columns]]
             key = self._free_search_key
             if self._free_search is None or key[0] is not chain.chain or not np.array_equal(key[1], fixed_values):
                 self._free_search = CollisionFreeSearch(self._solver.mechanism, chain, self.constraint, home.copy())
@@ -202,7 +203,7 @@ class CollisionAvoidance:
         if objectives is None:
             objectives = with_targets(solver._objectives, targets)
         solution = Solution(solver, objectives, candidates.q[0], code, perf_counter() - start_time, solver._bounds)
-        if not candidates.free[0]:
+        if not candidates.is_free[0]:
             solution.contacts = self.constraint.contacts(solution.q)
         return [solution]
 
@@ -212,25 +213,25 @@ class CollisionAvoidance:
         q0: ArrayLike | None,
         request: SolveRequest,
         deadline: float,
-        best: Solution | None,
+        best_solution: Solution | None,
         restarts: int | None,
     ) -> list[Solution]:
         """Run the constrained solver from several starts until it succeeds.
 
         Args:
             deadline: time of `time.perf_counter`, s.
-            best: for a chain, the best solution so far: the first start, followed by collision-free starts. None: the
-                only start is q0.
+            best_solution: for a chain, the best solution so far; it is the first start, and collision-free starts
+                follow. None: the only start is q0.
         """
         constrained_solver, solutions = self.constrained_solver(), list[Solution]()
-        starts: list[Any] = [q0 if best is None else best.q]
-        if best is not None:
+        starts: list[Any] = [q0 if best_solution is None else best_solution.q]
+        if best_solution is not None:
             X, _ = self._chain_target(targets)
             if X is not None:
                 start_q = np.array(self._solver.mechanism.q if q0 is None else q0, dtype=np.float64)
                 count = MAX_CONSTRAINED_STARTS if restarts is None else min(MAX_CONSTRAINED_STARTS, restarts)
                 starts += list(self.free_search(start_q).starts_near(X, start_q, count))
-        changes = {} if best is None else {"restarts": 0}
+        changes = {} if best_solution is None else {"restarts": 0}
         for start in starts:
             options = request.with_time_limit(deadline - perf_counter(), **changes).options
             solutions.append(

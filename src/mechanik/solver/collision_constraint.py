@@ -98,14 +98,14 @@ def make_collision_constraint(
             level of the goals too, and the solver rejects configurations in collision after the solve.
 
     Raises:
-        LimitsError: for a negative clearance as a cost.
+        LimitsError: for a negative clearance with `avoid_as="cost"`.
         ObjectiveError: if `avoid_as` is neither "limit" nor "cost".
     """
     if avoid_as not in ("limit", "cost"):
         raise ObjectiveError(f"avoid_as must be 'limit' or 'cost', not {avoid_as!r}")
     clearance_m = as_number(clearance, "clearance")
     if avoid_as == "cost" and clearance_m < 0.0:
-        raise LimitsError(f"clearance as a cost must be 0 or more, not {clearance_m:g}")
+        raise LimitsError(f"clearance with avoid_as='cost' must be 0 m or more, not {clearance_m:g} m")
     objective_options: dict[str, Any] = {
         "name": "clearance",
         "level": 0 if has_levels and avoid_as == "limit" else level,

@@ -90,7 +90,7 @@ class CompiledProblem:
     Attributes:
         mechanism: the mechanism.
         method: the method.
-        why: sentence with the reason for this method.
+        method_reason: sentence with the reason for this method.
         options: options that all methods have in common.
     """
 
@@ -123,9 +123,9 @@ class CompiledProblem:
             raise ObjectiveError("the list of goals is empty; give a goal, or omit goals to only close loops")
         self._active, self._lock, self._limits, self._rest = active, lock, limits, rest
         self._weights = dict(weights or {})
-        self._may_eliminate_spherical = True
+        self._can_eliminate_spherical_joints = True
         self._objectives: tuple[Objective, ...] = ()
-        self.why = f"{self.method.title}, chosen by the caller"
+        self.method_reason = f"{self.method.title}, chosen by the caller"
         self._compile(self._required_objectives())
 
     @property
@@ -179,17 +179,18 @@ class CompiledProblem:
         mechanism = self.mechanism
         self._revision, self._edits = mechanism.revision, Frame.edit_count
         self._bounds = as_bounds(mechanism, self._limits)
-        active = as_dof_mask(mechanism, self._active, True)
+        is_active = as_dof_mask(mechanism, self._active, True)
         if self._lock is not None:
-            active &= ~as_dof_mask(mechanism, self._lock, False)
+            is_active &= ~as_dof_mask(mechanism, self._lock, False)
         self._objectives = objectives
         self._objective_relations: list[tuple[Relation, ...]] = (
             self._relations(objectives, None) if relations is None else relations
         )
         factors, dof_weights = as_weights(mechanism, objectives, self._weights)
         self._settings = ProblemSettings(
-            active.tolist(), factors, dof_weights.tolist(), self.options.position_weight, self.options.rotation_weight,
-            isinstance(self.method, LevenbergMarquardt) and self._may_eliminate_spherical,
+            is_active.tolist(), factors, dof_weights.tolist(), self.options.position_weight,
+            self.options.rotation_weight,
+            isinstance(self.method, LevenbergMarquardt) and self._can_eliminate_spherical_joints,
         )  # fmt: skip
         self._problem = compile_problem(mechanism, objectives, self._objective_relations, self._settings)
         self._moving_dofs = np.zeros(mechanism.nv, dtype=np.bool_)
@@ -213,7 +214,7 @@ class CompiledProblem:
             subproblem.packed.tables["bound_state"][:] = 0
             extra_state = subproblem.packed.tables["x"][self.mechanism.nq :]
             extra_state[: len(problem.extra_values)] = problem.extra_values
-            extra_state[len(problem.extra_values) :] = 0.0  # reset slacks: a call must not depend on the call before
+            extra_state[len(problem.extra_values) :] = 0.0  # reset slacks: a call must not depend on the previous call
 
     def _recompile_if_stale(self) -> None:
         """Compile again if the mechanism or the objectives of the graph have changed."""

@@ -1,7 +1,7 @@
-"""Fast solve paths from a new target to a kernel, for solvers that are called in loops.
+"""Fast solve paths from a new target to a kernel, for solvers that are called many times.
 
 A path handles the common arguments without the checks of the general path. It returns None for all other arguments;
-then the general path takes the call.
+then the general path handles the call.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def new_translation() -> tuple[Array, Array]:
 
 
 ChainSolver = Callable[[Any, Any], Solution | ChainResult | None]
-"""(target, q0) -> the solution, the best result of a failed search, or None if the general path must take the call."""
+"""(target, q0) -> the solution, the best result of a failed search, or None: the general path must handle the call."""
 
 
 def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[Relation]) -> ChainSolver | None:
@@ -151,7 +151,7 @@ class FastPath(CompiledProblem):
         for problem, relations in zip(self._problems, self._block_relations, strict=True):
             problem.set_request(self._objectives, relations, self._bounds, None)
         if self._is_auto:
-            self._fallback_method, self.why = select_fallback_method(self._problems)
+            self._fallback_method, self.method_reason = select_fallback_method(self._problems)
         elif not isinstance(self.method, LevenbergMarquardt):
             for problem in self._problems:
                 self.method.check(problem)
@@ -168,32 +168,34 @@ class FastPath(CompiledProblem):
                 self.mechanism, self._problem, self._objectives, self._objective_relations, self._bounds
             )
         self._chain_search = self._find_chain()
-        has_time = self.options.max_seconds == math.inf
+        is_time_unlimited = self.options.max_seconds == math.inf
         self._chain_solver = (
             None
-            if self._chain_search is None or not has_time
+            if self._chain_search is None or not is_time_unlimited
             else make_chain_solver(self, self._chain_search, self._objective_relations[0])
         )
         if self._target_writer is not None:
             packed = self._problem.subproblems[0].packed
-            self._ints, self._floats, self._out = packed.ints, packed.floats, packed.tables["report"]
+            self._ints, self._floats, self._report_table = packed.ints, packed.floats, packed.tables["report"]
             self._start_cache: Array | None = None
-            self._is_compiled = isinstance(self.method, LevenbergMarquardt)
-            self._frame_a = int(packed.ints[AT_BLOCK_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET_BLOCK]) + FRAME_A
+            self._uses_kernel = isinstance(self.method, LevenbergMarquardt)
+            self._frame_a_index = (
+                int(packed.ints[AT_BLOCK_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET_BLOCK]) + FRAME_A
+            )
 
     def _find_chain(self) -> ChainSearch | None:
         """Return the chain search if the problem is a single pose-like goal of a serial chain, else None."""
         self._mid_configuration: Array | None = None
         problem, options, method = self._problem, self.options, self.method
-        supported = Options(
+        supported_options = Options(
             restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
             tolerance=options.tolerance, angle_tolerance=options.angle_tolerance, max_seconds=options.max_seconds,
         )  # fmt: skip
-        is_supported = options == supported and method == LevenbergMarquardt() and options.restarts != 0
+        is_supported = options == supported_options and method == LevenbergMarquardt() and options.restarts != 0
         is_supported = is_supported and options.max_seconds >= MIN_CHAIN_SECONDS
         if not is_supported or self._moves_joints or self._given_objectives is None or len(problem.subproblems) != 1:
             return None
-        if self.mechanism.closures or self.mechanism.joint_constraints or problem.cones:
+        if self.mechanism.closures or self.mechanism.joint_constraints or problem.cone_joints:
             return None
         if len(self._objectives) != 1 or not self._objectives[0].required:
             return None
@@ -212,7 +214,7 @@ class FastPath(CompiledProblem):
         if chain is None:
             return None
         # if the chain covers all of q, the start does not depend on `mechanism.q`
-        if len(chain.columns) == self.mechanism.nq and not chain.locked.any():
+        if len(chain.columns) == self.mechanism.nq and not chain.locked_columns.any():
             low, high = (np.where(np.isfinite(bound), bound, 0.0) for bound in self._bounds)
             self._mid_configuration = np.clip(0.5 * (low + high), *self._bounds)
         return ChainSearch(chain, self.mechanism.q, options.restarts)
@@ -220,35 +222,42 @@ class FastPath(CompiledProblem):
     def _refine_failed_chain(self, target: Targets, chain_result: ChainResult, q0: Any) -> Solution | None:
         """Descend from the best result of a failed chain search to the closest pose; None without a fast path.
 
-        With a seed the result is the closest pose that the seed leads to, unless another is clearly closer. So small
-        changes of the target do not cause jumps.
+        With a seed, the result is the closest pose that the seed leads to, unless the chain search found a clearly
+        closer pose. So small changes of the target do not cause jumps.
         """
         if self._target_writer is None or self._fallback_method is not None or self.options.restarts is not None:
             return None
         start_time = perf_counter()
-        best: tuple[Array, Array] | None = None
+        best_result: tuple[Array, Array] | None = None
         with self._table_lock:
             for start in self._refinement_starts(chain_result, q0):
-                if best is not None and (
-                    best[1][SUCCESS] == 1.0 or not chain_result.cost < MAX_COST_RATIO * goal_cost(best[1])
+                if best_result is not None and (
+                    best_result[1][SUCCESS] == 1.0 or not chain_result.cost < MAX_COST_RATIO * goal_cost(best_result[1])
                 ):
                     break
                 refined_q = self._run_kernel(target, start, None, {}, start_time)
                 if refined_q is None:
                     return None
-                out = self._out.copy()
-                if best is None or out[SUCCESS] == 1.0 or goal_cost(out) < MAX_COST_RATIO * goal_cost(best[1]):
-                    best = refined_q, out
+                report = self._report_table.copy()
+                if (
+                    best_result is None
+                    or report[SUCCESS] == 1.0
+                    or goal_cost(report) < MAX_COST_RATIO * goal_cost(best_result[1])
+                ):
+                    best_result = refined_q, report
             self._targets_changed = True
-        assert best is not None
-        q, out = best
-        out[ATTEMPTS_OUT], out[ITERATIONS_OUT] = chain_result.attempts, out[ITERATIONS_OUT] + chain_result.iterations
+        assert best_result is not None
+        q, report = best_result
+        report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = (
+            chain_result.attempts,
+            report[ITERATIONS_OUT] + chain_result.iterations,
+        )
         return Solution(
-            self, target.copy(), q, (out,), chain_result.seconds + perf_counter() - start_time, self._bounds
+            self, target.copy(), q, (report,), chain_result.seconds + perf_counter() - start_time, self._bounds
         )
 
     def _refinement_starts(self, chain_result: ChainResult, q0: Any) -> tuple[Array, ...]:
-        """Return the starts of a refinement: the seed first, to avoid jumps; for a long chain its mid configuration."""
+        """Return the starts of a refinement: the seed, or the mid configuration of a long chain, then the result."""
         if q0 is None and self._mid_configuration is not None and len(self._mid_configuration) > LONG_CHAIN_JOINTS:
             q0 = self._mid_configuration
         return (chain_result.q,) if q0 is None else (q0, chain_result.q)
@@ -256,12 +265,12 @@ class FastPath(CompiledProblem):
     def _run_kernel(
         self, targets: Targets, q0: Array, rng: np.random.Generator | None, options: dict[str, Any], start_time: float
     ) -> Array | None:
-        """Run the descent kernel or the loop of the method; None if the general path must take the call."""
+        """Run the descent kernel or the loop of the method; None if the general path must handle the call."""
         assert self._target_writer is not None
         target = self._target_writer(targets, q0)
         if target is None or not self._reset_extra_state(q0):
             return None
-        if not self._is_compiled:
+        if not self._uses_kernel:
             return self._run_method(target, q0, rng, options, start_time)
         if options or rng is not None:
             return None
@@ -273,7 +282,7 @@ class FastPath(CompiledProblem):
             return None
         is_final = self._fallback_method is None and len(starts) == self._restart_count
         self._normalize_idle_quaternions(q)
-        return q if code == DONE and (is_final or self._out[SUCCESS] == 1.0) else None
+        return q if code == DONE and (is_final or self._report_table[SUCCESS] == 1.0) else None
 
     def _save_extra_state(self) -> None:
         """Save the kernel's variables behind q, and list the quaternions that the kernel does not read."""
@@ -283,7 +292,7 @@ class FastPath(CompiledProblem):
             for subproblem in self._problem.subproblems
             if len(subproblem.packed.tables["x"]) > nq
         ]
-        self._idle_quaternions = [
+        self._idle_quaternion_indices = [
             k
             for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
             if not self._moving_dofs[v]
@@ -293,11 +302,11 @@ class FastPath(CompiledProblem):
         """Reset the kernel's variables behind q; False if a quaternion that the kernel does not read is nearly zero."""
         for values, initial_values in self._extra_state:
             values[:] = initial_values
-        return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternions)
+        return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternion_indices)
 
     def _normalize_idle_quaternions(self, q: Array) -> None:
         """Normalize the quaternions in q that the kernel does not move."""
-        for k in self._idle_quaternions:
+        for k in self._idle_quaternion_indices:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
 
     def _can_write_multiple_targets(self) -> bool:
@@ -323,7 +332,7 @@ class FastPath(CompiledProblem):
         except TypeError:  # not an array of float64 that kernels take
             return None
         if self._objective_relations is not self._own_relations:
-            # the general path may have left other targets for the objectives that keep theirs
+            # the general path may have written other targets for the objectives whose targets do not change
             for index, kind in enumerate(writer.kinds):
                 if kind == UNCHANGED:
                     write_targets(self._problem, index, self._own_relations[index])
@@ -366,7 +375,7 @@ class FastPath(CompiledProblem):
         if len(target) == 4:
             if not is_pose(target):
                 return None
-            frame = self._floats[self._frame_a :]
+            frame = self._floats[self._frame_a_index :]
             frame[:9], frame[9:12] = target[:3, :3].ravel(), target[:3, 3]
         problem = self._problems[0]
         problem.set_request(self._objectives, problem.relations, self._bounds, rng)
@@ -377,11 +386,13 @@ class FastPath(CompiledProblem):
         """Restart configurations of the fast path; computed at first use, since their poses need another kernel."""
         if self._start_cache is None:
             starts = self._start_table(self.options.restart_count)
-            if self._problems[0].closures:  # only starts that nearly close; if they fail, the general path takes over
+            if self._problems[
+                0
+            ].closures:  # only starts whose loops are nearly closed; if they fail, the general path handles the call
                 starts = nearly_closed_starts(self._problems[0], self._bounds, len(starts))
-            ranked = self._target_writer is pass_pose and len(starts) > 0
+            is_ranked = self._target_writer is pass_pose and len(starts) > 0
             self._start_cache = (
-                append_end_poses(self.mechanism, starts, self._objective_relations[0][0]) if ranked else starts
+                append_end_poses(self.mechanism, starts, self._objective_relations[0][0]) if is_ranked else starts
             )
         return self._start_cache
 

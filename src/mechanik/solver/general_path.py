@@ -24,7 +24,7 @@ from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.methods.method_registry import make_method
 from mechanik.solver.monitor import Callback, Monitor
 from mechanik.solver.options import DofNames, as_bounds, as_dof_mask
-from mechanik.solver.restarts import AttemptRequest, restart_in_kernel, restart_in_python
+from mechanik.solver.restarts import SubproblemRequest, restart_in_kernel, restart_in_python
 from mechanik.solver.search.all_solutions import all_solutions, nearest_solution
 from mechanik.solver.search.chain_search import MAX_COST_RATIO, ChainResult
 from mechanik.solver.search.search_context import DescentFunction, search_context
@@ -72,7 +72,7 @@ class GeneralPath(FastPath):
 
         Args:
             max_deviation: largest change of each joint value from q0, rad or m. None: no such limit.
-            is_step: whether to run a single iteration and keep its result, even if the error increases.
+            is_step: whether to run a single iteration and return its result, even if the error increases.
             chain_result: result of the chain kernel for the same arguments, if the caller has run it already.
         """
         start_time = time.perf_counter() - (0.0 if chain_result is None else chain_result.seconds)
@@ -94,11 +94,13 @@ class GeneralPath(FastPath):
         q = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         for k in mechanism.space.quaternions_q:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
-        locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_dof_mask(mechanism, lock, False)
+        locked_dofs = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_dof_mask(mechanism, lock, False)
         if any(
-            locked[v : v + 3].any() for subproblem in self._problem.subproblems for v in subproblem.passive_spherical_v
+            locked_dofs[v : v + 3].any()
+            for subproblem in self._problem.subproblems
+            for v in subproblem.passive_spherical_v
         ):
-            self._may_eliminate_spherical = False  # spherical joints become columns, which can be locked
+            self._can_eliminate_spherical_joints = False  # spherical joints become columns, which can be locked
             self._compile(self._objectives)
         objectives = self._objectives_with_targets(targets)
         self._update_targets(objectives, q, options.rest_factor)
@@ -140,7 +142,9 @@ class GeneralPath(FastPath):
                 options = replace(options, restarts=0)
                 q = chain_result.q if q0 is None else q
         monitor = Monitor(start_time + options.max_seconds, history, callback)
-        request = AttemptRequest(mechanism, method, options, (lower, upper), locked, rng, feasible, monitor, is_step)
+        request = SubproblemRequest(
+            mechanism, method, options, (lower, upper), locked_dofs, rng, feasible, monitor, is_step
+        )
         reports: list[Array] = []
         start_times: list[float] = []
         is_any_rejected = False
@@ -150,7 +154,7 @@ class GeneralPath(FastPath):
                 problem.set_request(objectives, relations, request.bounds, rng)
                 self._write_bounds(problem.subproblem, lower, upper)
                 problem.subproblem.packed.tables["bound_state"][:] = np.where(
-                    problem.subproblem.columns_of_dofs(locked), LOCKED, 0
+                    problem.subproblem.columns_of_dofs(locked_dofs), LOCKED, 0
                 )
                 q, report, is_rejected = self._search(request, problem, q)
                 is_any_rejected |= is_rejected
@@ -194,7 +198,7 @@ class GeneralPath(FastPath):
         """Return the feasible solution nearest to q0; if there is none, the result of a solve from q0."""
         start_time = time.perf_counter()
         checked_rng = None if rng is None else as_rng(rng)
-        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as context:
+        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._descent_and_cache) as context:
             if feasible is None:
                 nearest_q = nearest_solution(context, rng=checked_rng)
             else:
@@ -207,8 +211,8 @@ class GeneralPath(FastPath):
         solution.seconds = seconds_since(start_time)
         return solution
 
-    def _search_helpers(self) -> tuple[DescentFunction | None, dict[str, Any]]:
-        """Return helpers for the search of all solutions: a descent function of the chain (or None), and a cache."""
+    def _descent_and_cache(self) -> tuple[DescentFunction | None, dict[str, Any]]:
+        """Return the descent function of the chain for the present targets (or None), and the cache of the problem."""
         cache = self._problems[0].cache if self._problems else {}
         chain = self._chain_search
         X = None if chain is None else chain.chain.target(self._objective_relations[0])
@@ -216,12 +220,14 @@ class GeneralPath(FastPath):
             return None, cache
         return lambda starts: chain.solve_from_starts(X, starts)[:2], cache
 
-    def _search(self, request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
+    def _search(self, request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
         """Search with restarts; return q, the kernel report, and whether `feasible` rejected every solution."""
         if not isinstance(request.method, LevenbergMarquardt) or request.feasible is not None:
             return restart_in_python(request, problem, q)
         kernel_q, kernel_report = restart_in_kernel(request, request.method, problem, q)
-        is_final = kernel_report[SUCCESS] == 1.0 or request.locked.any() or request.is_step or request.monitor.is_over()
+        is_final = (
+            kernel_report[SUCCESS] == 1.0 or request.locked_dofs.any() or request.is_step or request.monitor.is_over()
+        )
         if self._fallback_method is not None and not is_final:
             # a single attempt, since the solutions in closed form do not depend on the start
             fallback_request = replace(

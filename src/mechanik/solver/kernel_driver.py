@@ -69,7 +69,7 @@ def run_kernel(
     has_pauses = monitor.deadline < math.inf or pauses_at_iterations
     options[ITERATIONS_PER_CALL] = 1 if has_pauses else np.inf
     state[IS_RESUMED] = 0.0
-    last_pause, attempts, has_paused = time.perf_counter(), None, False
+    last_pause_time, attempts, has_paused = time.perf_counter(), None, False
     try:
         while (code := descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
             if code == NEEDS_PYTHON_FUNCTIONS:
@@ -81,7 +81,7 @@ def run_kernel(
                     monitor.record(packed.tables["x"], len(q0), state[COST])
                 has_paused = True
             else:  # as many iterations as fit between two checks of the deadline
-                ratio = CLOCK_INTERVAL_S / max(now - last_pause, 1e-7)
+                ratio = CLOCK_INTERVAL_S / max(now - last_pause_time, 1e-7)
                 options[ITERATIONS_PER_CALL] = max(
                     1.0, min(options[ITERATIONS_PER_CALL] * 2, math.floor(options[ITERATIONS_PER_CALL] * ratio))
                 )
@@ -91,7 +91,7 @@ def run_kernel(
                 options[ITERATIONS_PER_CALL] = np.inf
                 attempts = state[ATTEMPT] + 1
                 state[ATTEMPT] = len(starts) + 1
-            last_pause = now
+            last_pause_time = now
     finally:
         state[IS_RESUMED] = 0.0
     if has_paused:
@@ -132,8 +132,10 @@ def evaluate_python_residuals(
         block_jacobian = block_jacobian.reshape(row_count, column_count)
         block_jacobian[:] = 0.0
         v = packed.columns[block_columns]
-        moving = np.flatnonzero(v >= 0)
-        block_jacobian[:, moving] = weight[:, None] * J[:, v[moving]] * tables["scale"][block_columns[moving]]
+        moving_columns = np.flatnonzero(v >= 0)
+        block_jacobian[:, moving_columns] = (
+            weight[:, None] * J[:, v[moving_columns]] * tables["scale"][block_columns[moving_columns]]
+        )
         if block[problem_layout.HAS_BANDS]:
             slack_x, slack_column = slacks[first_row : first_row + row_count].T
             residual -= weight * tables["trial"][slack_x]

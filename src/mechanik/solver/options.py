@@ -92,7 +92,7 @@ class Options:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-                raise LimitsError(f"{name} must be a whole number of 0 or more, not {value!r}")
+                raise LimitsError(f"{name} must be an integer of 0 or more, not {value!r}")
         for name in NUMERIC_OPTIONS:
             if isinstance(getattr(self, name), str):
                 raise LimitsError(f"{name} must be a number, not the text {getattr(self, name)!r}")
@@ -103,13 +103,13 @@ class Options:
             if not as_number(getattr(self, name), name, allow_infinite=True) >= 0:
                 raise LimitsError(f"{name} cannot be below 0, but is {getattr(self, name)!r}")
         if self.rest_factor > 1:
-            raise LimitsError(f"rest_factor is a share from 0 to 1, not {self.rest_factor!r}")
+            raise LimitsError(f"rest_factor must be from 0 to 1, not {self.rest_factor!r}")
 
 
 OPTION_NAMES = tuple(field.name for field in fields(Options))
 """Names of the options of every solver."""
 NUMERIC_OPTIONS = tuple(name for name in OPTION_NAMES if name not in ("max_iterations", "restarts"))
-"""Names of the options that need not be whole numbers."""
+"""Names of the options that need not be integers."""
 
 
 def check_option_names(names: Iterable[str], method_options: Sequence[str]) -> None:
@@ -135,7 +135,7 @@ def as_collider(
     allow: Iterable[tuple[str, str]],
     forbid: Iterable[tuple[str, str]],
 ) -> Collider | None:
-    """The collider given as `avoid`, or a new one for the obstacles in it; None if nothing is avoided.
+    """Return the collider given as `avoid`, or a new one for the obstacles in `avoid`; None if `avoid` is None.
 
     Args:
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
@@ -161,11 +161,15 @@ def as_collider(
 INITIAL_DAMPING = 0.04
 """Levenberg-Marquardt damping at the start of an attempt. Tuned on random targets of a Panda and a UR5."""
 ATTEMPT_ITERATIONS = 40
-"""Iterations after which an attempt ends if others follow. Tuned on random targets of a Panda and a UR5."""
+"""Iterations after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a UR5."""
 
 
 def write_options(
-    subproblem: Subproblem, options: Options, method: LevenbergMarquardt, size: float, max_iterations: int | None = None
+    subproblem: Subproblem,
+    options: Options,
+    method: LevenbergMarquardt,
+    length_unit: float,
+    max_iterations: int | None = None,
 ) -> None:
     """Write solver and method options to the kernel's option table.
 
@@ -173,13 +177,13 @@ def write_options(
         subproblem: its tables are written.
         options: options of the solver.
         method: options of the method.
-        size: characteristic length of the mechanism, m.
+        length_unit: characteristic length of the mechanism, m.
         max_iterations: replaces `options.max_iterations`.
     """
     table = subproblem.packed.tables["options"]
     iterations = options.max_iterations if max_iterations is None else max_iterations
     # the kernel tests each residual alone; a loop is closed by the norm of three position or rotation residuals
-    table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / size), 1e-13)
+    table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / length_unit), 1e-13)
     table[MAX_ITERATIONS], table[START_DAMPING] = (
         method.default_iterations if iterations is None else iterations,
         INITIAL_DAMPING,
@@ -192,7 +196,7 @@ def write_options(
     table[ITERATIONS_PER_CALL] = np.inf
     table[FIXED_DAMPING] = method.damping or 0.0
     table[STEP_TOLERANCE] = options.smallest_step
-    table[MAX_ERROR] = method.largest_error / size * options.position_weight
+    table[MAX_ERROR] = method.largest_error / length_unit * options.position_weight
     table[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
     table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.max_perturbations
 
@@ -215,16 +219,16 @@ def dof_indices(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], lis
         raise InvalidArgument(f"a joint must be a name or a Joint, not {name!r}")
     if name in mechanism.joints:
         joint = mechanism.joint(name)
-        slot = kinematics.joint_indices.get(joint)
-        if slot is not None:
-            q, v = list(slot.q.values()), list(slot.v.values())
+        joint_indices = kinematics.joint_indices.get(joint)
+        if joint_indices is not None:
+            q, v = list(joint_indices.q.values()), list(joint_indices.v.values())
             for coupling in joint.couplings:
                 leader, dof, _, _ = coupling.resolve()
                 q.append(kinematics.joint_indices[leader].q[dof])
                 v.append(kinematics.joint_indices[leader].v[dof])
-            if slot.quaternion_q is not None and slot.quaternion_v is not None:
-                q += range(slot.quaternion_q, slot.quaternion_q + 4)
-                v += range(slot.quaternion_v, slot.quaternion_v + 3)
+            if joint_indices.quaternion_q is not None and joint_indices.quaternion_v is not None:
+                q += range(joint_indices.quaternion_q, joint_indices.quaternion_q + 4)
+                v += range(joint_indices.quaternion_v, joint_indices.quaternion_v + 3)
             return q, v
         if joint.is_closure:
             raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Restarts of a solve: the sequence of start configurations, and the loops over them in the kernel or in Python.
+"""Restarts of a solve: the sequence of start configurations, and the attempts from them, in the kernel or in Python.
 
 Without a random generator the starts come from the seed table, best first, and then from the Halton sequence.
 """
@@ -41,8 +41,8 @@ from mechanik.spatial.array import Array
 STARTS_PER_BLOCK = 128
 """Number of starts that are generated at a time."""
 STARTS_BEFORE_CLOSING = 8
-"""Number of starts that are tried with open loops; the loops of all further starts are closed first. Closing the loops
-of a start costs as much as an attempt, and most targets are solved without it.
+"""Number of starts that are tried although their loops are not closed; the loops of all further starts are closed
+first. Closing the loops of a start costs as much as an attempt, and most targets are solved without it.
 """
 
 
@@ -54,7 +54,7 @@ class RestartRequest(Protocol):
     @property
     def bounds(self) -> tuple[Array, Array]: ...
     @property
-    def locked(self) -> Mask: ...
+    def locked_dofs(self) -> Mask: ...
     @property
     def rng(self) -> np.random.Generator | None: ...
     @property
@@ -64,78 +64,81 @@ class RestartRequest(Protocol):
 def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
     """Yield blocks (n, nq) of restart configurations, `restart_count` in total; at least one block, which may be empty.
 
-    Each block is generated when it is needed. Joints that the problem does not move keep their value in q.
+    Each block is generated when it is needed. Joints that the problem does not move have their value in q.
     """
-    remaining = request.options.restart_count
-    if remaining == 0:
+    remaining_count = request.options.restart_count
+    if remaining_count == 0:
         yield np.zeros((0, len(q)))
     blocks = (
         _seed_table_blocks(request, problem, q)
         if request.rng is None
         else _random_blocks(request, problem, q, request.rng)
     )
-    while remaining > 0:
-        starts = np.ascontiguousarray(next(blocks)[:remaining])
-        remaining -= len(starts)
+    while remaining_count > 0:
+        starts = np.ascontiguousarray(next(blocks)[:remaining_count])
+        remaining_count -= len(starts)
         yield starts
 
 
 def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
-    """Return the starts (n, nq) whose loops are most nearly closed, for solvers with a fixed set of starts."""
+    """Return the starts (n, nq) of the seed table with the smallest closure residuals, for solves with fixed starts.
+
+    There are min(max_count, STARTS_BEFORE_CLOSING) of them.
+    """
     nq = problem.mechanism.nq
     table = seed_tables_of(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
-    return np.ascontiguousarray(table.most_nearly_closed(min(max_count, STARTS_BEFORE_CLOSING)))
+    return np.ascontiguousarray(table.most_nearly_closed_starts(min(max_count, STARTS_BEFORE_CLOSING)))
 
 
 def _seed_table_blocks(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
-    movable = movable_configuration_mask(problem, request.locked)
-    table = seed_tables_of(problem).table(request.bounds, movable, q)
-    starts = table.best_first(problem)
+    is_movable = movable_configuration_mask(problem, request.locked_dofs)
+    table = seed_tables_of(problem).table(request.bounds, is_movable, q)
+    starts = table.starts_by_cost(problem)
     if table.has_loops and problem.subproblem.packed.sizes["functions"] == 0:
         yield starts[:STARTS_BEFORE_CLOSING]
-        remaining = request.options.restart_count - STARTS_BEFORE_CLOSING
-        starts = table.closed_best_first(problem, remaining, request.options, request.monitor)
-    for first in range(0, len(starts), STARTS_PER_BLOCK):
-        yield starts[first : first + STARTS_PER_BLOCK]
+        remaining_count = request.options.restart_count - STARTS_BEFORE_CLOSING
+        starts = table.closed_starts_by_cost(problem, remaining_count, request.options, request.monitor)
+    for first_row in range(0, len(starts), STARTS_PER_BLOCK):
+        yield starts[first_row : first_row + STARTS_PER_BLOCK]
     space = replace(problem.mechanism.space, lower=request.bounds[0], upper=request.bounds[1])
-    first = SEED_TABLE_SIZE
+    halton_index = SEED_TABLE_SIZE
     while True:
-        yield np.where(movable, halton_configurations(space, STARTS_PER_BLOCK, first), q)
-        first += STARTS_PER_BLOCK
+        yield np.where(is_movable, halton_configurations(space, STARTS_PER_BLOCK, halton_index), q)
+        halton_index += STARTS_PER_BLOCK
 
 
 def _random_blocks(
     request: RestartRequest, problem: LeastSquaresProblem, q: Array, rng: np.random.Generator
 ) -> Iterator[Array]:
-    movable = movable_configuration_mask(problem, request.locked)
+    is_movable = movable_configuration_mask(problem, request.locked_dofs)
     space = replace(problem.mechanism.space, lower=request.bounds[0], upper=request.bounds[1])
-    remaining = request.options.restart_count
+    remaining_count = request.options.restart_count
     while True:
-        yield np.where(movable, random_configurations(space, min(remaining, STARTS_PER_BLOCK), rng), q)
-        remaining -= STARTS_PER_BLOCK
+        yield np.where(is_movable, random_configurations(space, min(remaining_count, STARTS_PER_BLOCK), rng), q)
+        remaining_count -= STARTS_PER_BLOCK
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttemptRequest:
-    """Arguments of a solver call, besides the start.
+class SubproblemRequest:
+    """Arguments of the solve of a subproblem, besides the start.
 
     Attributes:
         mechanism: the mechanism.
         method: the method.
         options: options of the call.
-        bounds: lower and upper limits, (nq,) each.
-        locked: mask of locked dofs, (nv,).
+        bounds: lower and upper limits, (nq,) each, rad or m.
+        locked_dofs: mask of locked dofs, (nv,).
         rng: random generator of the starts; None for the seed table and the Halton sequence.
-        feasible: function of q that accepts or rejects a solution.
+        feasible: function that returns whether a solution q (nq,) is accepted.
         monitor: deadline, history and callback.
-        is_step: whether to run a single iteration and keep its result, even if the error increases.
+        is_step: whether to run a single iteration and return its result, even if the error increases.
     """
 
     mechanism: Mechanism
     method: Method
     options: Options
     bounds: tuple[Array, Array]
-    locked: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    locked_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
     rng: np.random.Generator | None
     feasible: Callable[[Array], bool] | None
     monitor: Monitor
@@ -143,9 +146,9 @@ class AttemptRequest:
 
 
 def restart_in_kernel(
-    request: AttemptRequest, method: LevenbergMarquardt, problem: LeastSquaresProblem, q: Array
+    request: SubproblemRequest, method: LevenbergMarquardt, problem: LeastSquaresProblem, q: Array
 ) -> tuple[Array, Array]:
-    """Solve in the kernel from q and then, until a solve succeeds, from the restarts.
+    """Solve in the kernel from q and then from the restarts, until an attempt succeeds.
 
     Starts are generated block by block, since generating all of them may take too long.
 
@@ -158,7 +161,7 @@ def restart_in_kernel(
     for starts in restart_sequence(request, problem, q):
         write_options(subproblem, options, method, problem.problem.length_unit)
         q = run_kernel(request.mechanism, subproblem, relations, q, starts, monitor)
-        # further kernel calls continue from the q of the call before; this descent is not another attempt
+        # a kernel call first descends from q; in all calls but the first, q is a previous result: not a new attempt
         attempts, iterations = attempts + report[ATTEMPTS_OUT] - (start_count > 0), iterations + report[ITERATIONS_OUT]
         report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
         start_count += len(starts)
@@ -167,8 +170,8 @@ def restart_in_kernel(
     return q, report.copy()
 
 
-def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
-    """Solve from q and then, until a solution is accepted, from the restarts, in a loop in Python.
+def restart_in_python(request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
+    """Solve from q and then from the restarts, until a solution is accepted; the attempts are repeated in Python.
 
     Used for methods that are written in Python, and for calls with `feasible`.
 
@@ -205,8 +208,8 @@ def restart_in_python(request: AttemptRequest, problem: LeastSquaresProblem, q: 
     return final_q, report, is_any_solved and sort_key[0] != 0.0
 
 
-def _all_starts(request: AttemptRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
-    """Yield q and then the restarts; joints that the subproblem does not move keep their value in q."""
+def _all_starts(request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+    """Yield q and then the restarts; joints that the subproblem does not move have their value in q."""
     yield q
     for starts in restart_sequence(request, problem, q):
         yield from starts

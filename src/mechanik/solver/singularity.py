@@ -22,9 +22,9 @@ import numpy as np
 from mechanik.model import Mechanism
 from mechanik.model.linearized_constraints import (
     MIN_PARTICIPATION,
-    FirstOrderMotions,
+    LinearizedSystem,
     Mask,
-    closed_first_order_motions,
+    linearize_closed_system,
     numerical_rank,
     remove_directions,
 )
@@ -57,7 +57,8 @@ class SingularDirection:
 
     Attributes:
         kind: kind of singularity.
-        nearness: this singular value divided by the largest: 0 at a singular configuration, larger far from it.
+        nearness: this singular value divided by the largest: 0 at a singular configuration, larger far from a
+            singularity.
         motion: velocity of each dof by name, rad/s and m/s, with arbitrary scale. Change point: the motion that the
             loops allow only there. Dead point: the motion with fixed inputs. Lost direction: the motion that does
             not change the goals.
@@ -84,7 +85,7 @@ class Singularity:
     Attributes:
         directions: an entry for each kind that was analysed, also if the configuration is regular.
         tolerance: values of `nearness` below it count as singular.
-        unknown: why the configuration cannot be analysed, for example because its loops are open; else empty.
+        unknown: reason why the configuration cannot be analysed, for example a loop that is not closed; else empty.
     """
 
     directions: tuple[SingularDirection, ...] = ()
@@ -127,18 +128,18 @@ def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: A
         q: configuration, (nq,).
         active: mask of the dofs that may move, (nv,).
     """
-    motions = closed_first_order_motions(mechanism, q, active)
-    if any(np.abs(constraint.residual).max(initial=0.0) > 1e-6 for constraint in motions.constraints):
+    system = linearize_closed_system(mechanism, q, active)
+    if any(np.abs(constraint.residual).max(initial=0.0) > 1e-6 for constraint in system.constraints):
         return Singularity(unknown="a loop is not closed, or a joint constraint does not hold")
-    if not motions.can_move.any():
+    if not system.can_move.any():
         return Singularity()
-    structure = analyse_structure(mechanism, motions.q, active)
-    required = [objective for objective in objectives if objective.required]
-    inputs = [objective for objective in required if isinstance(objective, JointValues)]
-    goals = [objective for objective in required if not isinstance(objective, JointValues)]
-    directions = [_change_point_direction(mechanism, structure)] if len(structure.motions_at_q.A) else []
+    structure = analyse_structure(mechanism, system.q, active)
+    required_objectives = [objective for objective in objectives if objective.required]
+    inputs = [objective for objective in required_objectives if isinstance(objective, JointValues)]
+    goals = [objective for objective in required_objectives if not isinstance(objective, JointValues)]
+    directions = [_change_point_direction(mechanism, structure)] if len(structure.system_at_q.A) else []
     is_change_point = bool(directions) and directions[0] is not None and directions[0].nearness < SINGULAR_RATIO
-    if not is_change_point and (inputs or structure.motions_at_q.constraints):
+    if not is_change_point and (inputs or structure.system_at_q.constraints):
         jacobian_at = _residual_jacobian(mechanism, inputs) if inputs else _input_jacobian(mechanism, structure)
         directions.append(_rank_loss_direction(mechanism, structure, "dead point", jacobian_at))
     if goals:
@@ -153,91 +154,91 @@ def _change_point_direction(mechanism: Mechanism, structure: StructureAnalysis) 
     rank = structure.rank
     if not rank:
         return None
-    _, singular_values, Vt = np.linalg.svd(structure.motions_at_q.A)
+    _, singular_values, Vt = np.linalg.svd(structure.system_at_q.A)
     # if there are fewer singular values than the generic rank, the missing values are zero
     singular_values = np.concatenate([singular_values, np.zeros(max(0, rank - len(singular_values)))])
     k = rank - 1
     nearness = float(singular_values[k] / singular_values[0]) if singular_values[0] > 0.0 else 0.0
-    return _make_direction(mechanism, "change point", nearness, Vt[k], structure.motions_at_q)
+    return _make_direction(mechanism, "change point", nearness, Vt[k], structure.system_at_q)
 
 
 def _rank_loss_direction(
     mechanism: Mechanism,
     structure: StructureAnalysis,
     kind: SingularityKind,
-    jacobian_at: Callable[[FirstOrderMotions], Array],
+    jacobian_at: Callable[[LinearizedSystem], Array],
 ) -> SingularDirection | None:
-    """Return the motion whose loss reduces the rank of a Jacobian below its rank at nearby configurations.
+    """Return the motion of the smallest singular value of a Jacobian that is not zero at nearby configurations.
 
     The Jacobian is restricted to motions that the loops allow. Return None if its rank is zero at nearby
     configurations too.
     """
 
-    def restrict_to_motions(motions: FirstOrderMotions) -> tuple[Array, Array, Array]:
-        J = jacobian_at(motions) * motions.unit
-        basis = motions.basis()
+    def restrict_to_motions(system: LinearizedSystem) -> tuple[Array, Array, Array]:
+        J = jacobian_at(system) * system.unit
+        basis = system.basis()
         if kind == "dead point":  # no input determines idle motions, but a goal can depend on them
-            basis = remove_directions(basis, structure.idle_basis(motions))
+            basis = remove_directions(basis, structure.idle_basis(system))
         return J, J @ basis, basis
 
     generic_rank = 0
-    for motions in (structure.motions_at_q, *structure.neighbours):
-        J, J_reduced, _ = restrict_to_motions(motions)
+    for system in (structure.system_at_q, *structure.neighbours):
+        J, J_reduced, _ = restrict_to_motions(system)
         rank_tolerance = (
             MIN_PARTICIPATION * _largest_singular_value(J) / max(_largest_singular_value(J_reduced), 1e-300)
         )
         generic_rank = max(generic_rank, numerical_rank(J_reduced, rank_tolerance))
     if not generic_rank:
         return None
-    J, J_reduced, basis = restrict_to_motions(structure.motions_at_q)
+    J, J_reduced, basis = restrict_to_motions(structure.system_at_q)
     _, singular_values, Vt = np.linalg.svd(J_reduced)
     k = generic_rank - 1
     nearness = float(singular_values[k]) / _largest_singular_value(J)
-    return _make_direction(mechanism, kind, nearness, basis @ Vt[k], structure.motions_at_q)
+    return _make_direction(mechanism, kind, nearness, basis @ Vt[k], structure.system_at_q)
 
 
 def _largest_singular_value(J: Array) -> float:
     return float(np.linalg.svd(J, compute_uv=False)[0]) if J.size else 0.0
 
 
-def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[FirstOrderMotions], Array]:
+def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[LinearizedSystem], Array]:
     """Return a function that computes the Jacobian of all residuals without bounds (bands).
 
     Lengths are divided by the characteristic length. Residuals with bounds are excluded, since they constrain the
     motion only at a bound.
     """
 
-    def jacobian(motions: FirstOrderMotions) -> Array:
+    def jacobian(system: LinearizedSystem) -> Array:
         blocks = [np.zeros((0, mechanism.nv))]
         for objective in objectives:
             for relation in objective.relations(mechanism):
                 if relation.lower is None and relation.upper is None:
-                    _, J = evaluate_relation(mechanism, relation, motions.q)
+                    _, J = evaluate_relation(mechanism, relation, system.q)
                     is_length = length_row_mask(mechanism, relation, len(J))
-                    blocks.append(J / np.where(is_length, motions.characteristic_length, 1.0)[:, None])
+                    blocks.append(J / np.where(is_length, system.characteristic_length, 1.0)[:, None])
         return np.concatenate(blocks)
 
     return jacobian
 
 
-def _input_jacobian(mechanism: Mechanism, structure: StructureAnalysis) -> Callable[[FirstOrderMotions], Array]:
+def _input_jacobian(mechanism: Mechanism, structure: StructureAnalysis) -> Callable[[LinearizedSystem], Array]:
     """Return a function that computes the Jacobian of the inputs that the structure analysis selects."""
     selection = np.eye(mechanism.nv)[structure.inputs]
 
-    def jacobian(motions: FirstOrderMotions) -> Array:
+    def jacobian(system: LinearizedSystem) -> Array:
         # `_rank_loss_direction` multiplies the columns by the units, so the product is dimensionless
-        return selection / motions.unit[structure.inputs][:, None]
+        return selection / system.unit[structure.inputs][:, None]
 
     return jacobian
 
 
 def _make_direction(
-    mechanism: Mechanism, kind: SingularityKind, nearness: float, motion: Array, motions: FirstOrderMotions
+    mechanism: Mechanism, kind: SingularityKind, nearness: float, motion: Array, system: LinearizedSystem
 ) -> SingularDirection:
     """Return a direction with its motion (nv,), converted from dimensionless values to rad and m."""
     velocities = {
         name: float(amount * unit)
-        for name, amount, unit in zip(mechanism.space.v_names, motion, motions.unit, strict=True)
+        for name, amount, unit in zip(mechanism.space.v_names, motion, system.unit, strict=True)
         if abs(amount) > MIN_PARTICIPATION
     }
     return SingularDirection(kind, nearness, MappingProxyType(velocities))

@@ -21,7 +21,7 @@ from mechanik.kernels.state_layout import (
     SUCCESS,
 )
 from mechanik.model import Mechanism
-from mechanik.model.linearized_constraints import first_order_motions
+from mechanik.model.linearized_constraints import linearize_system
 from mechanik.objectives import ErrorNorms, Objective
 from mechanik.spatial.array import Array
 from mechanik.validation import format_count
@@ -98,14 +98,14 @@ class SubproblemReport:
     joint_constraints: tuple[str, ...] = ()
 
 
-AT_LIMIT = 1e-9
+LIMIT_TOLERANCE = 1e-9
 """rad or m: a dof this close to a limit counts as at the limit."""
-AT_CONE_LIMIT = 1e-8
+CONE_TOLERANCE = 1e-8
 """rad or m: an axis this close to the edge of its cone, or a closing joint this close to its limit, counts as at the
 limit.
 """
 JOINT_CONSTRAINT_TOLERANCE = 1e-9
-"""A joint constraint holds if its error is at most this share of its scale."""
+"""A joint constraint holds if the ratio of its error to its scale is at most this."""
 
 
 class Solution:
@@ -118,6 +118,9 @@ class Solution:
             weighted, lengths divided by the characteristic length of the mechanism.
         contacts: pairs in collision or closer than the clearance, the deepest first.
         blocking_contacts: pairs that are at the required clearance, where goals are not met and `contacts` is empty.
+
+    Solvers create solutions; the constructor arguments `solver`, `objectives`, `reports`, `bounds`, `rejected` and
+    `subproblem_seconds` are internal.
 
     Example:
         >>> arm = mk.arm_2d([1.0, 1.0])
@@ -231,15 +234,15 @@ class Solution:
 
     @property
     def attempts(self) -> int:
-        """Number of starts tried."""
+        """Number of attempts, one for each start; with several subproblems, the largest number of a subproblem."""
         return int(max((report[ATTEMPTS_OUT] for report in self._kernel_reports), default=0))
 
     @property
     def message(self) -> str:
-        """Sentence that says why the solve succeeded or failed."""
+        """Sentence with the reason why the solve succeeded or failed."""
         if self.success:
             count = sum(objective.required for objective in self.objectives)
-            text = f"{count} of {count} objectives met"
+            text = f"{count} of {format_count(count, 'objective')} met"
         elif self._rejected:
             text = "the function `feasible` rejects every solution found"
         elif self._is_met:
@@ -247,11 +250,13 @@ class Solution:
         else:
             starts = "this start" if self.attempts <= 1 else f"{self.attempts} starts"
             text = self.status.value.replace("not reached:", f"not reached from {starts}:")
-            if violated := self.violated_joint_constraints:
+            if violated_errors := self.violated_joint_constraints:
                 text += "; violated: "
-                text += ", ".join(f"joint constraint {name} (error {error:.3g})" for name, error in violated.items())
-            if unmet := self.unmet:
-                text += f"; not met: {', '.join(f'{name} ({self.errors[name]})' for name in unmet)}"
+                text += ", ".join(
+                    f"joint constraint {name} (error {error:.3g})" for name, error in violated_errors.items()
+                )
+            if unmet_names := self.unmet:
+                text += f"; not met: {', '.join(f'{name} ({self.errors[name]})' for name in unmet_names)}"
             if self.active_limits:
                 text += f"; at a limit: {', '.join(self.active_limits)}"
             text += "".join(f"; {name} conflicts with {opposing}" for name, opposing in self.conflicts)
@@ -267,7 +272,7 @@ class Solution:
     def __repr__(self) -> str:
         outcome = "solved" if self.success else f"not solved, {self.status.name}"
         attempts = "" if self.attempts == 1 else f", {self.attempts} attempts"
-        effort = f"{self.iterations} iterations{attempts}, {_format_seconds(self.seconds)}"
+        effort = f"{format_count(self.iterations, 'iteration')}{attempts}, {_format_seconds(self.seconds)}"
         errors = [
             error for error, objective in zip(self.errors.values(), self.objectives, strict=True) if objective.required
         ]
@@ -279,11 +284,11 @@ class Solution:
         """Return this solution if it is a success.
 
         Raises:
-            NotSolved: if it is not; the message says why, and the exception carries the solution.
+            NotSolved: if it is not a success; the message has the reason, and the exception holds the solution.
         """
         if not self.success:
             may_retry = self.attempts <= 1 and self.status in (Status.CLOSEST, Status.STALLED, Status.NOT_CLOSED)
-            hint = "; another start may reach it (try restarts=20)" if may_retry else ""
+            hint = "; another start may reach the target (try restarts=20)" if may_retry else ""
             raise NotSolved(f"not solved ({self.status.name}): {self.message}{hint}", self)
         return self
 
@@ -386,16 +391,16 @@ class Solution:
     def active_limits(self) -> Mapping[str, str]:
         """Dofs at a limit, "lower" or "upper" by name, and joints at the edge of their cone, "cone" by name.
 
-        The dofs of closing joints are included. For a joint with several rotations, solvers keep only the limits of its
-        translations and its cone.
+        The dofs of closing joints are included. For a joint with several rotations, solvers observe only the limits of
+        its translations and its cone.
         """
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
         limits: dict[str, str] = {}
         for name, value, low, high in zip(space.q_names, self.q, lower, upper, strict=True):
-            if low < high and value <= low + AT_LIMIT:
+            if low < high and value <= low + LIMIT_TOLERANCE:
                 limits[name] = "lower"
-            elif low < high and value >= high - AT_LIMIT:
+            elif low < high and value >= high - LIMIT_TOLERANCE:
                 limits[name] = "upper"
         if self.mechanism.closures:
             limits |= self._at_closing_limits()
@@ -405,25 +410,25 @@ class Solution:
 
     @property
     def outside_limits(self) -> tuple[str, ...]:
-        """Names of dofs that started outside their limits and that no objective moves; they keep their value."""
+        """Names of dofs that started outside their limits and that no objective moves, so that their value stays."""
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
         names: list[str] = []
         for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
-            inside = lower[k] - AT_LIMIT <= self.q[k] <= upper[k] + AT_LIMIT
-            if not inside and not self._solver._moving_dofs[v]:
+            is_inside = lower[k] - LIMIT_TOLERANCE <= self.q[k] <= upper[k] + LIMIT_TOLERANCE
+            if not is_inside and not self._solver._moving_dofs[v]:
                 names.append(space.q_names[k])
         return tuple(names)
 
     @property
     def conflicts(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of objective names (unmet, opposing): the first is not met because the second opposes it.
+        """Pairs of objective names (unmet, opposing): the first objective is not met, and the second opposes it.
 
         Two objectives conflict if their gradients oppose each other over the motions that loops and joint constraints
         allow. The second has the same or a higher priority.
         """
-        unmet = set(self.unmet)
-        if not unmet:
+        unmet_names = set(self.unmet)
+        if not unmet_names:
             return ()
         motions = self._feasible_motions()
         gradients = {
@@ -433,14 +438,14 @@ class Solution:
         }
         pairs: list[tuple[str, str]] = []
         levels = dict(zip(self.names, (objective.level for objective in self.objectives), strict=True))
-        for name in unmet:
-            for rival in self.names:
-                if rival == name or levels[rival] > levels[name]:
+        for name in unmet_names:
+            for opposing_name in self.names:
+                if opposing_name == name or levels[opposing_name] > levels[name]:
                     continue
-                product = float(np.linalg.norm(gradients[name]) * np.linalg.norm(gradients[rival]))
-                are_opposed = float(gradients[name] @ gradients[rival]) < -1e-3 * product
-                if product > 1e-12 and are_opposed and (rival, name) not in pairs:
-                    pairs.append((name, rival))
+                product = float(np.linalg.norm(gradients[name]) * np.linalg.norm(gradients[opposing_name]))
+                are_opposed = float(gradients[name] @ gradients[opposing_name]) < -1e-3 * product
+                if product > 1e-12 and are_opposed and (opposing_name, name) not in pairs:
+                    pairs.append((name, opposing_name))
         return tuple(pairs)
 
     @property
@@ -459,9 +464,9 @@ class Solution:
 
     @property
     def singularity(self) -> Singularity:
-        """Singularity of the configuration: its kind, how near it is, and which joints move there without effect.
+        """Singularity of the configuration: its kinds, how near they are, and the joint motions that belong to them.
 
-        False in a boolean context if the pose is regular. Takes milliseconds.
+        False in a boolean context if the configuration is regular or cannot be analysed. Takes milliseconds.
         """
         from mechanik.solver.singularity import find_singularity
 
@@ -475,13 +480,13 @@ class Solution:
         mechanism = self.mechanism
         if not mechanism.closures and not mechanism.joint_constraints:
             return np.eye(mechanism.nv)
-        motions = first_order_motions(mechanism, self.q, self._solver._moving_dofs)
-        return motions.unit[:, None] * motions.basis()
+        system = linearize_system(mechanism, self.q, self._solver._moving_dofs)
+        return system.unit[:, None] * system.basis()
 
     def _at_closing_limits(self) -> dict[str, str]:
         from mechanik.objectives.constraint_relations import limits_reached
 
-        return limits_reached(self.mechanism, self.q, AT_CONE_LIMIT)
+        return limits_reached(self.mechanism, self.q, CONE_TOLERANCE)
 
     def _at_cones(self) -> dict[str, str]:
         """Return the joints at the edge of their cone."""
@@ -489,7 +494,7 @@ class Solution:
 
         angles = {name: joint.cone.angle for name, joint in self.mechanism.joints.items() if joint.cone is not None}
         tilts = swing_angles(self.mechanism, self.q)
-        return {name: "cone" for name, tilt in tilts.items() if tilt >= angles[name] - AT_CONE_LIMIT}
+        return {name: "cone" for name, tilt in tilts.items() if tilt >= angles[name] - CONE_TOLERANCE}
 
     def _closing_value(self, joint: str) -> float | Array:
         """Return the value of a closing joint, measured from the poses of its links at q."""

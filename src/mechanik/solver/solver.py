@@ -52,10 +52,10 @@ from mechanik.solver.search.solution_set import SolutionSet
 from mechanik.solver.solution import Solution, Status
 from mechanik.solver.target_writer import Targets, with_targets
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, as_rng
+from mechanik.validation import as_number, as_rng, format_count
 
 STEP_ITERATIONS = (2, 3, 4, 6, 8, 12, 16, 32)
-"""Iteration counts that `Solver.step` tries in order until a step that must close loops moves the mechanism."""
+"""Numbers of iterations of `Solver.step` if loops must be closed: in this order, until a step moves the mechanism."""
 MIN_MOTION = 1e-12
 """rad or m: the largest change of q that still counts as no motion."""
 
@@ -82,8 +82,8 @@ class Solver(GeneralPath):
             for the rest poses of the joints.
         avoid: what must not be in collision: "self", obstacles, or a `Collider`. A collider may be shared, and its
             obstacles may move. A configuration in collision is never a success. If the first solution is in collision,
-            a serial chain searches for other solutions. If these fail too, or if the solution must stay connected to
-            the start (`restarts=0`), the solver adds the clearances to the problem as constraints.
+            other solutions are searched for a serial chain. If these fail too, or if the solution must stay connected
+            to the start (`restarts=0`), the solver adds the clearances to the problem as constraints.
         clearance: minimum distance, m.
         allow, forbid: as for `Collider`: pairs of names that may touch, and pairs that are checked although the default
             rules exclude them.
@@ -138,8 +138,9 @@ class Solver(GeneralPath):
             self._collision_avoidance = CollisionAvoidance(self, constraint)
 
     def __repr__(self) -> str:
-        size = f"{len(self._objectives)} objectives in {len(self._problem.subproblems)} subproblems"
-        return f"<solver of {self.mechanism!r} by {self.method.title}: {size}>"
+        objective_text = format_count(len(self._objectives), "objective")
+        subproblem_text = format_count(len(self._problem.subproblems), "subproblem")
+        return f"<solver of {self.mechanism!r} by {self.method.title}: {objective_text} in {subproblem_text}>"
 
     # ---- solving ----------------------------------------------------------------------------
 
@@ -223,9 +224,9 @@ class Solver(GeneralPath):
                 return result
             chain_result = result
             if chain_result is not None:
-                closest = self._refine_failed_chain(targets, chain_result, q0)
-                if closest is not None:
-                    return closest
+                closest_solution = self._refine_failed_chain(targets, chain_result, q0)
+                if closest_solution is not None:
+                    return closest_solution
         elif (
             (self._target_writer is not None or self._multi_target_writer is not None)
             and Frame.edit_count == self._edits
@@ -243,7 +244,12 @@ class Solver(GeneralPath):
                         self._targets_changed = True
                         target = targets if isinstance(targets, float) else targets.copy()
                         return Solution(
-                            self, target, q, (self._out.copy(),), time.perf_counter() - start_time, self._bounds
+                            self,
+                            target,
+                            q,
+                            (self._report_table.copy(),),
+                            time.perf_counter() - start_time,
+                            self._bounds,
                         )
                 elif not options and rng is None and targets is not None:
                     solution = self._run_kernel_multi_target(targets, q0, start_time)
@@ -260,7 +266,7 @@ class Solver(GeneralPath):
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
     ) -> Solution:
-        """Solve like `solve`, with every dof within `max_deviation` of `q0`; restarts obey the same bound.
+        """Solve like `solve`, with every dof within `max_deviation` of `q0`; restarts stay within the same bound.
 
         Spherical joints are not bounded, since quaternions have no limits.
 
@@ -282,7 +288,7 @@ class Solver(GeneralPath):
         """
         deviation = as_number(max_deviation, "max_deviation")
         if deviation < 0:
-            raise ShapeError(f"max_deviation cannot be below 0, but is {deviation:g}")
+            raise ShapeError(f"max_deviation must be 0 or more (m and rad), not {deviation:g}")
         check_option_names(options, option_names(type(self.method)))
         if self._collision_avoidance is not None:
             return self._collision_avoidance.solve_nearby(deviation, targets, q0, options)
@@ -351,7 +357,7 @@ class Solver(GeneralPath):
     ) -> BatchResult:
         """Solve for many targets, each independent of the others.
 
-        The number of threads and the chunk size do not change a bit of the result.
+        The result is bitwise the same for any number of threads and any chunk size.
 
         Args:
             targets: for a single objective (N, 4, 4), (N, 7) as position and quaternion wxyz, (N, 3), or N targets that
@@ -364,8 +370,8 @@ class Solver(GeneralPath):
             progress: True prints a progress line to stderr; a function is called with the number of finished rows and
                 of all rows.
             out: folder for the result, or an unfinished result to resume. Finished rows stay as they are.
-            rng: random generator; a resumed result keeps its own seed.
-            chunk: rows that are solved at a time.
+            rng: random generator; not used for a resumed result, which has its own seed.
+            chunk: number of rows that are solved at a time.
 
         Returns:
             The result, with an entry for each row.
@@ -406,23 +412,23 @@ class Solver(GeneralPath):
         q0: ArrayLike | None = None,
         lock: DofNames | str | None = None,
         limits: Mapping[str, ArrayLike] | None = None,
-        tries: int = MAX_STARTS,
+        max_attempts: int = MAX_STARTS,
         samples: int = SELF_MOTION_SAMPLES,
         windings: bool = False,
         rng: np.random.Generator | None = None,
     ) -> SolutionSet:
         """Find every solution for a single target, nearest to `q0` first.
 
-        Uses a closed form where the mechanism has one; the result is then complete. All other mechanisms are solved
-        from many starts. For a redundant mechanism the result holds samples of each self-motion. With `avoid`, the
-        result holds only solutions without collision.
+        Uses a closed form where the mechanism has one; `SolutionSet.complete` tells whether it proves that there are no
+        other solutions. All other mechanisms are solved from many starts. For a redundant mechanism the result holds
+        samples of each self-motion. With `avoid`, the result holds only solutions without collision.
 
         Args:
             targets: as in `solve`.
             limit: maximum number of solutions, the nearest ones. None: all.
             q0: reference configuration (nq,) for the order. None: `mechanism.q`.
             lock, limits: as in `solve`.
-            tries: maximum number of starts where there is no closed form.
+            max_attempts: maximum number of starts where there is no closed form.
             samples: maximum number of samples on each self-motion; with two or more redundant dofs, on all of them
                 together.
             windings: for angles that differ by full revolutions, whether to return every value within the limits.
@@ -437,13 +443,13 @@ class Solver(GeneralPath):
             >>> solver.solve_all(q0=[0.3, 1.0]).q.round(3).tolist()
             [[0.313, 1.726], [2.039, -1.726]]
         """
-        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._search_helpers) as context:
+        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._descent_and_cache) as context:
             generator = None if rng is None else as_rng(rng)
             constraint = None if self._collision_avoidance is None else self._collision_avoidance.constraint
             return all_solutions(
                 context,
                 limit=limit,
-                tries=tries,
+                max_attempts=max_attempts,
                 samples=samples,
                 windings=windings,
                 rng=generator,
@@ -509,7 +515,7 @@ def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
         q0: start configuration (nq,) for all rows, (N, nq), or None.
     """
     sequential = SequentialBackend(solver.mechanism, solver.objectives, lambda: clone_solver(solver))
-    chain, goal = solver._chain_search, next(iter(solver.objectives), None)  # none if only loops are to be closed
+    chain, goal = solver._chain_search, next(iter(solver.objectives), None)  # no goal if only loops are to be closed
     if chain is None or not isinstance(goal, LinkGoal):
         return sequential
     if solver._supports_lanes is None:
@@ -529,7 +535,7 @@ def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
     lanes = LaneBackend(
         chain, SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)), goal, np.array(home)
     )
-    # all threads share the solver of the fallback and take turns
+    # all threads share the solver of the fallback, one call at a time
     fallback = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
     return CollisionFreeLaneBackend(lanes, avoidance.constraint, avoidance.free_search(np.array(home), chain), fallback)
 
@@ -566,7 +572,7 @@ def constructor_arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, An
 
 
 DEFAULT_RESTARTS = 100
-"""Restarts of `solve` if the caller gives none and the chain kernel cannot be used."""
+"""Number of restarts of `solve` if the caller gives none and the chain kernel cannot be used."""
 
 
 def solve(

@@ -1,7 +1,7 @@
 """Start configurations: Halton samples within the limits, and seed tables that rank them by cost.
 
 A seed table stores the relative link poses at each start, so that starts can be tried in the order of goal and closure
-error. Ranking costs a few additions for each start, while an attempt from a bad start costs about ten iterations. The
+errors. Ranking costs a few additions for each start, while an attempt from a bad start costs about ten iterations. The
 descent kernel uses this table; the chain kernel has another (`kernels/chain_restarts.py`). Measurements:
 docs/seed_tables.md.
 """
@@ -33,24 +33,24 @@ from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71)
-"""Bases of the Halton sequence; further dimensions use random numbers with a fixed seed."""
+"""Bases of the Halton sequence; further dimensions use random numbers with the first index as seed."""
 
 
-def halton_configurations(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
-    """Return configurations (count, nq) of the Halton sequence, from index `first`: repeatable and evenly spread.
+def halton_configurations(space: ConfigurationSpace, count: int, first_index: int = 0) -> Array:
+    """Return configurations (count, nq) of the Halton sequence, from index `first_index`: repeatable and evenly spread.
 
-    A dof without limits ranges from -pi to pi or from -1 m to 1 m, as in `ConfigurationSpace.random`.
+    A dof without limits ranges from -pi to pi rad or from -1 m to 1 m, as in `ConfigurationSpace.random`.
     """
-    return configurations_from_unit_cube(space, halton_points(space, count, first))
+    return configurations_from_unit_cube(space, halton_points(space, count, first_index))
 
 
-def halton_points(space: ConfigurationSpace, count: int, first: int = 0) -> Array:
-    """Return points (count, scalars + 3 * quaternions) of the unit cube: the Halton sequence from index `first`."""
+def halton_points(space: ConfigurationSpace, count: int, first_index: int = 0) -> Array:
+    """Return points (count, scalars + 3 * quaternions) of the Halton sequence in the unit cube, from `first_index`."""
     dimensions = len(space.scalars_q) + 3 * len(space.quaternions_q)
     unit_points = np.empty((count, dimensions))
     for k in range(min(dimensions, len(PRIMES))):
-        unit_points[:, k] = _van_der_corput(first, count, PRIMES[k])
-    unit_points[:, len(PRIMES) :] = np.random.default_rng(first).random((count, max(0, dimensions - len(PRIMES))))
+        unit_points[:, k] = _van_der_corput(first_index, count, PRIMES[k])
+    unit_points[:, len(PRIMES) :] = np.random.default_rng(first_index).random((count, max(0, dimensions - len(PRIMES))))
     return unit_points
 
 
@@ -76,13 +76,13 @@ def configurations_from_unit_cube(space: ConfigurationSpace, unit_points: Array)
     return q
 
 
-def _van_der_corput(first: int, count: int, base: int) -> Array:
-    """Return `count` elements of the van der Corput sequence of a base, from index `first`."""
-    remaining = np.arange(first + 1, first + count + 1)
+def _van_der_corput(first_index: int, count: int, base: int) -> Array:
+    """Return `count` elements of the van der Corput sequence of a base, from index `first_index`."""
+    quotients = np.arange(first_index + 1, first_index + count + 1)
     value, digit_weight = np.zeros(count), 1.0 / base
-    while remaining.any():
-        value += digit_weight * (remaining % base)
-        remaining, digit_weight = remaining // base, digit_weight / base
+    while quotients.any():
+        value += digit_weight * (quotients % base)
+        quotients, digit_weight = quotients // base, digit_weight / base
     return value
 
 
@@ -101,12 +101,12 @@ FULL_ROTATION = (3, 4, 5)
 def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array:
     """Return the weighted sum of squares (n,) of the residual outside its bands; for ranking, not for convergence.
 
-    For a full rotation the squared chord, 4 sin^2(angle / 2), replaces the squared angle: the order is the same, and it
-    is ten times as fast to compute.
+    For a full rotation the squared chord, 4 sin^2(angle / 2), replaces the squared angle: the order is the same, and
+    the chord is computed ten times as fast.
 
     Args:
         weights: (rows,).
-        X_a_b: pose of link B in link A, (n, 4, 4).
+        X_a_b: pose of link B in link A, (n, 4, 4); A is the world if `relation.a` is None.
     """
     X_a, X_b = relation.X_a, relation.X_b
     if relation.world_axes is not None:  # A is fixed: rotate frame A to the world axes, and B by the same rotation
@@ -120,8 +120,8 @@ def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array
         and relation.lower is relation.upper is None
     ):
         position_residual = weights[:-3] * X[:, relation.rows[:-3], 3]
-        chord = 3.0 - np.trace(X[:, :3, :3], axis1=1, axis2=2)
-        return (position_residual * position_residual).sum(axis=1) + weights[-1] ** 2 * chord
+        squared_chord = 3.0 - np.trace(X[:, :3, :3], axis1=1, axis2=2)
+        return (position_residual * position_residual).sum(axis=1) + weights[-1] ** 2 * squared_chord
     violation = weights * band_violation(relation, _residual(relation, X))
     return (violation * violation).sum(axis=1)
 
@@ -184,7 +184,7 @@ class SeedTable:
     """
 
     def __init__(
-        self, problem: LeastSquaresProblem, space: ConfigurationSpace, unit_points: Array, movable: Mask, q: Array
+        self, problem: LeastSquaresProblem, space: ConfigurationSpace, unit_points: Array, is_movable: Mask, q: Array
     ) -> None:
         """Create the table and evaluate its closure residuals.
 
@@ -192,12 +192,12 @@ class SeedTable:
             problem: the problem.
             space: configuration space with the limits of the call.
             unit_points: Halton points, (entries, scalars + 3 * quaternions).
-            movable: mask of the entries of q that may move, (nq,).
+            is_movable: mask of the entries of q that may move, (nq,).
             q: values of the other entries, (nq,).
         """
-        self.starts = np.where(movable, configurations_from_unit_cube(space, unit_points), q)
+        self.starts = np.where(is_movable, configurations_from_unit_cube(space, unit_points), q)
         self._poses: RelativePoses = {}
-        self._closed, self._is_closed = np.zeros((0, len(q))), np.zeros(0, dtype=np.bool_)
+        self._closed_starts, self._is_closed = np.zeros((0, len(q))), np.zeros(0, dtype=np.bool_)
         self._closed_poses: RelativePoses = {}
         self.closure_residuals = np.zeros(len(unit_points))
         mechanism, full_problem = problem.mechanism, problem.problem
@@ -219,7 +219,7 @@ class SeedTable:
                         relation, weights, self._relative_poses(mechanism, relation, self.starts, {})
                     )
 
-    def best_first(self, problem: LeastSquaresProblem) -> Array:
+    def starts_by_cost(self, problem: LeastSquaresProblem) -> Array:
         """Return all starts, (entries, nq), ordered by the cost of the present goals and closures."""
         costs = self._goal_costs(problem, self.starts, self._poses)
         if costs is None and not self.has_loops:
@@ -228,30 +228,33 @@ class SeedTable:
             np.argsort(self.closure_residuals if costs is None else costs + self.closure_residuals, kind="stable")
         ]
 
-    def closed_best_first(self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor) -> Array:
-        """Return the first `count` Halton starts with their loops closed, ordered by the cost of the present goals.
+    def closed_starts_by_cost(
+        self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor
+    ) -> Array:
+        """Return the first `count` starts of the table, with closed loops, ordered by the cost of the present goals.
 
-        Starts whose loops cannot be closed are left out, and so are starts that are not processed before the deadline.
+        Starts whose loops cannot be closed are left out. If the deadline passes, the result contains only starts that
+        were closed in this call, in Halton order.
         """
         known_count = len(self._is_closed)
         if known_count < min(count, len(self.starts)):
-            closed, is_closed = close_loops_of_starts(problem, self.starts[known_count:count], options, monitor)
+            closed_starts, is_closed = close_loops_of_starts(problem, self.starts[known_count:count], options, monitor)
             if len(is_closed) < len(self.starts[known_count:count]):
-                return closed  # not cached, since another call may have more time
-            self._closed, self._is_closed = (
-                np.concatenate([self._closed, closed]),
+                return closed_starts  # not cached, since another call may have more time
+            self._closed_starts, self._is_closed = (
+                np.concatenate([self._closed_starts, closed_starts]),
                 np.append(self._is_closed, is_closed),
             )
             self._closed_poses = {}
-        costs = self._goal_costs(problem, self._closed, self._closed_poses)
+        costs = self._goal_costs(problem, self._closed_starts, self._closed_poses)
         closed_count = int(self._is_closed[:count].sum())  # earlier calls may have closed more starts
         return (
-            self._closed[:closed_count]
+            self._closed_starts[:closed_count]
             if costs is None
-            else self._closed[np.argsort(costs[:closed_count], kind="stable")]
+            else self._closed_starts[np.argsort(costs[:closed_count], kind="stable")]
         )
 
-    def most_nearly_closed(self, count: int) -> Array:
+    def most_nearly_closed_starts(self, count: int) -> Array:
         """Return the starts (count, nq) with the smallest closure residuals; without loops, the first starts."""
         return self.starts[np.argsort(self.closure_residuals, kind="stable")[:count]]
 
@@ -295,18 +298,18 @@ class SeedTables:
         self._unit_points = halton_points(problem.mechanism.space, SEED_TABLE_SIZE)
         self._relevant_entries = _relevant_mask(problem)
 
-    def table(self, bounds: tuple[Array, Array], movable: Mask, q: Array) -> SeedTable:
-        """Return the table for lower and upper limits, (nq,) each, with all entries of q outside `movable` fixed."""
-        fixed_values = q[self._relevant_entries & ~movable]
-        key = b"".join(array.tobytes() for array in (*bounds, movable, fixed_values))
+    def table(self, bounds: tuple[Array, Array], is_movable: Mask, q: Array) -> SeedTable:
+        """Return the table for lower and upper limits, (nq,) each, with all entries of q outside `is_movable` fixed."""
+        fixed_values = q[self._relevant_entries & ~is_movable]
+        key = b"".join(array.tobytes() for array in (*bounds, is_movable, fixed_values))
         if self._cached_table is None or key != self._cached_table[0]:
             space = replace(self._problem.mechanism.space, lower=bounds[0], upper=bounds[1])
-            self._cached_table = key, SeedTable(self._problem, space, self._unit_points, movable, q)
+            self._cached_table = key, SeedTable(self._problem, space, self._unit_points, is_movable, q)
         return self._cached_table[1]
 
 
 def seed_tables_of(problem: LeastSquaresProblem) -> SeedTables:
-    """Return the seed tables in the cache of a problem; they stay valid, since a changed mechanism has new problems."""
+    """Return the seed tables in the cache of a problem; a change of the mechanism creates new problems."""
     tables = problem.cache.get("seed tables")
     if not isinstance(tables, SeedTables):
         tables = problem.cache["seed tables"] = SeedTables(problem)
@@ -322,11 +325,11 @@ def close_loops_of_starts(
 
     Returns:
         The configurations with closed loops, (k, nq), and for each start whether its loops could be closed, (n,); the
-            mask is shorter if the deadline passes before the last start.
+        mask is shorter if the deadline passes before the last start.
     """
     mechanism, packed, nq = problem.mechanism, problem.subproblem.packed, starts.shape[1]
     extra_state, stage_count = packed.tables["x"][nq:].copy(), int(packed.ints[N_STAGES])
-    no_restarts, closed, is_closed = np.zeros((0, nq)), list[Array](), list[bool]()
+    no_restarts, closed_starts, is_closed = np.zeros((0, nq)), list[Array](), list[bool]()
     write_options(problem.subproblem, options, LevenbergMarquardt(), problem.problem.length_unit)
     try:
         packed.ints[N_STAGES] = 1  # only the closures, without goals
@@ -339,20 +342,20 @@ def close_loops_of_starts(
                 break
             is_closed.append(bool(packed.tables["report"][SUCCESS] == 1.0))
             if is_closed[-1]:
-                closed.append(q)
+                closed_starts.append(q)
     finally:
         packed.ints[N_STAGES] = stage_count
         packed.tables["x"][nq:] = extra_state
-    return np.array(closed).reshape(len(closed), nq), np.array(is_closed, dtype=np.bool_)
+    return np.array(closed_starts).reshape(len(closed_starts), nq), np.array(is_closed, dtype=np.bool_)
 
 
-def movable_configuration_mask(problem: LeastSquaresProblem, locked: Mask) -> Mask:
+def movable_configuration_mask(problem: LeastSquaresProblem, locked_dofs: Mask) -> Mask:
     """Return a mask (nq,) of the entries of q that a problem may move, without the locked dofs (nv,)."""
-    space, may_move = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked
+    space, can_move = problem.mechanism.space, problem.subproblem.moving_dofs & ~locked_dofs
     mask = np.zeros(space.nq, dtype=np.bool_)
-    mask[space.scalars_q] = may_move[space.scalars_v]
+    mask[space.scalars_q] = can_move[space.scalars_v]
     for k, v in zip(space.quaternions_q, space.quaternions_v, strict=True):
-        mask[k : k + 4] = may_move[v]
+        mask[k : k + 4] = can_move[v]
     return mask
 
 
@@ -367,5 +370,5 @@ def _relevant_mask(problem: LeastSquaresProblem) -> Mask:
 
 
 def _depends_on_pose_of_a(relation: Relation) -> bool:
-    """Return whether the residual uses world axes while A moves; then the pose of B in A does not determine it."""
+    """Return whether the residual uses world axes while A moves, so that it depends on more than the pose of B in A."""
     return relation.world_axes is not None and relation.a is not None

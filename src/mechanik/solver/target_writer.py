@@ -1,8 +1,8 @@
 """New targets for the objectives of a solver: new objectives, or a direct write to the kernel tables.
 
 A target writer puts the target of a single common goal into the tables, or returns None; then the general path with all
-its checks takes the call. The multi-target writer packs the targets of several goals into an array and writes them with
-a small kernel. Poses, positions and joint values can be written; other objectives keep their targets.
+its checks handles the call. The multi-target writer packs the targets of several goals into an array and writes them
+with a small kernel. Poses, positions and joint values can be written; the targets of other objectives do not change.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ Targets = Any
 
 
 def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[Objective, ...]:
-    """Return the objectives with new targets; a target of None keeps the old one."""
+    """Return the objectives with new targets; a target of None does not change the objective."""
     if targets is None:
         return objectives
     takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
     if isinstance(targets, Mapping) and not takes_names:
         names = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
-        changed = list(objectives)
-        by_name: dict[str, Any] = dict(targets)  # type: ignore[arg-type]
-        for name, target in by_name.items():
+        new_objectives = list(objectives)
+        targets_by_name: dict[str, Any] = dict(targets)  # type: ignore[arg-type]
+        for name, target in targets_by_name.items():
             if name not in names:
                 raise UnknownName("objective", name, names)
-            changed[names[name]] = objectives[names[name]].with_target(target)
-        return tuple(changed)
+            new_objectives[names[name]] = objectives[names[name]].with_target(target)
+        return tuple(new_objectives)
     if len(objectives) == 1:
         single_target: Any = targets  # type: ignore[assignment]
         return (objectives[0].with_target(single_target),)
@@ -61,24 +61,24 @@ def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[O
 
 
 def scaled_rest(mechanism: Mechanism, relations: tuple[Relation, ...], q: Array, share: float) -> tuple[Relation, ...]:
-    """Return a rest pose between q and the given rest pose: `share` of the distance, 0 to 1."""
+    """Return a rest pose between q (nq,) and the given rest pose, at `share` (0 to 1) of the distance."""
     names = mechanism.space.q_names
-    scaled: list[Relation] = []
+    scaled_relations: list[Relation] = []
     for relation in relations:
         if relation.kind is RelationKind.JOINT_VALUE:
-            scaled.append(
+            scaled_relations.append(
                 replace(relation, target=(1 - share) * q[[names.index(relation.dof_name)]] + share * relation.target)
             )
-        else:  # spherical and closing joints: the residual shall become its remaining part
+        else:  # spherical and closing joints: the remaining part of the residual becomes the target
             remainder = read_only((1 - share) * evaluate_relation(mechanism, relation, q)[0])
-            scaled.append(replace(relation, lower=remainder, upper=remainder))
-    return tuple(scaled)
+            scaled_relations.append(replace(relation, lower=remainder, upper=remainder))
+    return tuple(scaled_relations)
 
 
 EYE, HOMOGENEOUS_ROW, ROTATION_TOLERANCE = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
 
 TargetWriter = Callable[[object, Array], Array | None]
-"""(target, q0) -> the target argument of the kernel, or None if the general path must take the call."""
+"""(target, q0) -> the target argument of the kernel, or None if the general path must handle the call."""
 
 
 def make_target_writer(
@@ -147,7 +147,7 @@ def is_pose(X: Array) -> bool:
 def _position_writer(position: Array) -> TargetWriter:
     isfinite = math.isfinite
 
-    def put(target: object, q0: Array) -> Array | None:
+    def write_target(target: object, q0: Array) -> Array | None:
         if type(target) is not np.ndarray or target.shape != (3,) or target.dtype != np.float64:
             return None
         x, y, z = target.tolist()
@@ -156,13 +156,13 @@ def _position_writer(position: Array) -> TargetWriter:
         position[:] = target
         return NO_TARGET
 
-    return put
+    return write_target
 
 
 def _value_writer(name: str, data: Array, k: int, period: float) -> TargetWriter:
     isfinite = math.isfinite
 
-    def put(target: object, q0: Array) -> Array | None:
+    def write_target(target: object, q0: Array) -> Array | None:
         if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
             target = target.get(name)  # type: ignore[union-attr]
         if not isinstance(target, float) or not isfinite(target):
@@ -170,13 +170,13 @@ def _value_writer(name: str, data: Array, k: int, period: float) -> TargetWriter
         data[0] = target + period * round((q0[k] - target) / period) if period else target
         return NO_TARGET
 
-    return put
+    return write_target
 
 
 write_targets_kernel = kernel_module("write_targets")
 
 UNCHANGED = -1
-"""Kind of an objective that keeps its target."""
+"""Kind of an objective whose target does not change."""
 TARGET_SHAPES = {TARGET_POSE: (4, 4), TARGET_POSITION: (3,)}
 TARGET_SIZES = {TARGET_POSE: 16, TARGET_POSITION: 3, TARGET_VALUE: 1, UNCHANGED: 0}
 PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
@@ -185,14 +185,14 @@ PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultiTargetWriter:
-    """Layout of all targets of a call in an array, and the table positions that its numbers go to.
+    """Layout of all targets of a call in an array, and the table indices to which its numbers are written.
 
     Attributes:
-        kinds: kind of each target; UNCHANGED for an objective that keeps its target.
+        kinds: kind of each target; UNCHANGED for an objective whose target does not change.
         names: name of each objective, empty if they are not unique; for joint values, the names of the dofs.
         write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the integer plan (n,
             4), and the rotations (n, 9).
-        initial_values: targets of the original objectives, (size,).
+        initial_values: targets of the original objectives, (size,), lengths in m and angles in rad.
     """
 
     kinds: tuple[int, ...]
@@ -231,14 +231,16 @@ class MultiTargetWriter:
         if isinstance(originals[0], JointValues):
             return (originals[0].with_target(dict(zip(self.names, values.tolist(), strict=True))),)
         objectives: list[Objective] = []
-        first = 0
+        first_index = 0
         for objective, kind in zip(originals, self.kinds, strict=True):
             if kind == UNCHANGED:
                 objectives.append(objective)
                 continue
             size = TARGET_SIZES[kind]
-            objectives.append(objective.with_target(values[first : first + size].reshape(TARGET_SHAPES[kind])))
-            first += size
+            objectives.append(
+                objective.with_target(values[first_index : first_index + size].reshape(TARGET_SHAPES[kind]))
+            )
+            first_index += size
         return tuple(objectives)
 
     @property
@@ -248,14 +250,14 @@ class MultiTargetWriter:
     def _pack_each(self, targets: Any) -> Array | None:
         if len(targets) != len(self.kinds):
             return None
-        values, first = self.initial_values.copy(), 0
+        values, first_index = self.initial_values.copy(), 0
         for target, kind in zip(targets, self.kinds, strict=True):
             size = TARGET_SIZES[kind]
             if target is not None:
                 if kind == UNCHANGED or type(target) is not np.ndarray or target.shape != TARGET_SHAPES[kind]:
                     return None
-                values[first : first + size] = target.ravel()
-            first += size
+                values[first_index : first_index + size] = target.ravel()
+            first_index += size
         return values
 
     def _pack_subset(self, targets: Mapping[str, Any]) -> Array | None:
@@ -297,11 +299,11 @@ def make_multi_target_writer(
         if not isinstance(objectives[0], JointValues) or set(names) != set(objectives[0].values):
             return None
     plans: list[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array]] = []
-    first = np.concatenate([[0], np.cumsum([TARGET_SIZES[kind] for kind in kinds])])
+    first_indices = np.concatenate([[0], np.cumsum([TARGET_SIZES[kind] for kind in kinds])])
     for subproblem in problem.subproblems:
         plan: list[tuple[int, int, int, int]] = []
         rotations: list[Array] = []
-        data = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
+        block_data_index = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
         for block, (owner, index) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True)):
             if owner < 0 or target_kinds[owner] == UNCHANGED:
                 continue
@@ -311,10 +313,12 @@ def make_multi_target_writer(
                 return None
             objective, relation = objectives[owner], relations[owner][index]
             rotations.append(
-                _rounded(objective.target[:3, :3].T @ relation.X_a[:3, :3]) if isinstance(objective, PoseGoal) else EYE
+                _round_to_axes(objective.target[:3, :3].T @ relation.X_a[:3, :3])
+                if isinstance(objective, PoseGoal)
+                else EYE
             )
-            position = data + problem_layout.BLOCK_FLOATS * block + problem_layout.FRAME_A
-            plan.append((kinds[k], position, int(first[k]), angle_index))
+            frame_index = block_data_index + problem_layout.BLOCK_FLOATS * block + problem_layout.FRAME_A
+            plan.append((kinds[k], frame_index, int(first_indices[k]), angle_index))
         plan_table = np.array(plan, dtype=np.int64).reshape(-1, 4)
         plans.append((subproblem.packed.floats, plan_table, np.array(rotations, dtype=np.float64).reshape(-1, 9)))
     initial_targets = [
@@ -325,7 +329,7 @@ def make_multi_target_writer(
     return MultiTargetWriter(kinds, names, tuple(plans), np.concatenate(initial_targets))
 
 
-def _rounded(R: Array) -> Array:
+def _round_to_axes(R: Array) -> Array:
     """Return R rounded to integers if it is a permutation of axes up to rounding errors, else R."""
     return np.rint(R) if np.abs(R - np.rint(R)).max() < 1e-9 else R
 

@@ -92,7 +92,7 @@ def test_a_batch_in_a_folder_resumes_where_it_was_stopped(row, chunk, threads):
             assert row <= done or done == 40
             assert engine.rows <= 40
             if done < 40:
-                assert f"{done} of 40 rows are done" in str(stopped.value)
+                assert f"{done} of 40 rows are finished" in str(stopped.value)
             result = lanes(engine, POINTS, out=stopped.value.result, chunk=chunk + 1)
             assert_same(result, lanes(FakeChain(), POINTS))
             assert engine.rows == 39  # the bad row is not solved, and no other row is solved twice
@@ -107,7 +107,7 @@ def lanes(engine, points, **how):
 
 
 def test_a_batch_in_memory_resumes_where_it_was_stopped():
-    with pytest.raises(Interrupted, match=r"8 of 40 rows are done and are in `result`") as stopped:
+    with pytest.raises(Interrupted, match=r"8 of 40 rows are finished and are in `result`") as stopped:
         solve_batch(SOLVER, POINTS, START, progress=stop_at(8), chunk=4, threads=1)
     half = stopped.value.result
     assert half.done == 8

@@ -94,7 +94,7 @@ def test_an_error_in_a_user_function_propagates(tmp_path):
 @pytest.mark.parametrize("how", [{"threads": 0}, {"threads": 1.5}, {"threads": True}, {"chunk": 0}, {"chunk": "a"}])
 def test_threads_and_chunks_must_be_integers(how):
     arm = mk.gallery.planar_3r()
-    with pytest.raises(LimitsError, match=f"{next(iter(how))} must be a whole number of 1 or more"):
+    with pytest.raises(LimitsError, match=f"{next(iter(how))} must be an integer of 1 or more"):
         solve_batch(mk.Solver(arm, mk.PositionGoal("tool", (1, 0, 0))), np.zeros((2, 3)), **how)
 
 
@@ -103,5 +103,5 @@ def test_rng_and_progress_are_validated():
     solver = mk.Solver(arm, mk.PositionGoal("tool", (1, 0, 0)))
     with pytest.raises(InvalidArgument, match="rng must be a generator"):
         solve_batch(solver, np.zeros((2, 3)), rng=3)
-    with pytest.raises(InvalidArgument, match="progress must be True, or a function"):
+    with pytest.raises(InvalidArgument, match="progress must be True, False, None, or a function"):
         solve_batch(solver, np.zeros((2, 3)), progress="bar")

@@ -74,7 +74,7 @@ def test_rows_done_before_a_signal_are_correct_and_the_batch_can_be_resumed(how,
     assert_rows(half, whole)
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert output.startswith(f"{half.done} {half.done:,} of 20,000 rows are done and are in {folder}")
+        assert output.startswith(f"{half.done} {half.done:,} of 20,000 rows are finished and are in {folder}")
     else:
         assert process.returncode == -signal.SIGKILL
     before = {name: getattr(half, name)[half.status != 9].copy() for name in NAMES}

@@ -53,7 +53,7 @@ def test_every_solution_reaches_the_target_within_limits_once_and_the_nearest_co
         assert (np.diff(solutions.distance) >= 0).all()
         for a, b in itertools.combinations(solutions.q, 2):
             assert angle_difference(a, b) > 1e-3
-        assert solutions.redundant == {"panda": 1, "iiwa14": 1, "10R": 4}.get(name, 0)
+        assert solutions.redundancy == {"panda": 1, "iiwa14": 1, "10R": 4}.get(name, 0)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -84,8 +84,8 @@ def test_the_number_of_solutions_does_not_change_when_the_tries_are_doubled(seed
     arm = general_arm(seed)
     solver = mk.Solver(arm, mk.PoseGoal("tool", np.eye(4)))
     X = arm.pose("tool", arm.random(np.random.default_rng(seed)))
-    once = solve_all(solver, X, np.zeros(6), tries=1000)
-    twice = solve_all(solver, X, np.zeros(6), tries=2000, rng=np.random.default_rng(1))
+    once = solve_all(solver, X, np.zeros(6), max_attempts=1000)
+    twice = solve_all(solver, X, np.zeros(6), max_attempts=2000, rng=np.random.default_rng(1))
     assert len(once) == len(twice)
     assert angle_difference(once.q[:, None], twice.q).min(axis=1).max() < 1e-8
 
@@ -96,8 +96,8 @@ def test_a_ur5_reaches_a_pose_by_eight_closed_form_branches():
     solutions = solve_all(solver, arm.pose(link, q), q)
     assert len(solutions) == 8
     assert solutions.complete
-    assert solutions.tries == 0
-    assert "closed form" in solutions.why
+    assert solutions.attempts == 0
+    assert "closed form" in solutions.explanation
     np.testing.assert_allclose(solutions[0], q, atol=1e-9)
     assert solutions.distance[0] < 1e-8
     np.testing.assert_allclose(solutions.q, closed_form(arm, link).branches(arm.pose(link, q), q), atol=1e-8)
@@ -159,7 +159,7 @@ def test_limits_of_the_solver_and_of_the_call_exclude_solutions():
     assert len(by_call) == ((elbow > 0) & (elbow < 3)).sum() == 4
     none = solve_all(mk.Solver(arm, goal), None, q, limits={"elbow_joint": (0.1, 0.2)})
     assert len(none) == 0
-    assert "none inside the limits" in none.why
+    assert "none inside the limits" in none.explanation
 
 
 def test_locked_and_uninvolved_joints_stay():
@@ -167,7 +167,7 @@ def test_locked_and_uninvolved_joints_stay():
     link, q = "panda_hand_tcp", arm.random(np.random.default_rng(5))
     solver = mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q)), lock="panda_joint3", rest=True)
     solutions = solve_all(solver, None, q)
-    assert solutions.redundant == 0  # six joints are left
+    assert solutions.redundancy == 0  # six joints are left
     assert angle_difference(solutions.q, q).min() < 1e-6
     assert (solutions.q[:, [2, 7]] == q[[2, 7]]).all()
     again = solve_all(mk.Solver(arm, mk.PoseGoal(link, arm.pose(link, q))), None, q, lock=["panda_joint3"])
@@ -178,7 +178,7 @@ def test_a_joint_that_rotates_the_goal_about_its_own_point_stays():
     arm = gallery.ur5()
     q = arm.random(np.random.default_rng(9))
     solutions = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", arm.pose("tool0", q)[:3, 3])), None, q)
-    assert solutions.redundant == 2
+    assert solutions.redundancy == 2
     assert (solutions.q[:, 5] == q[5]).all()
 
 
@@ -213,9 +213,9 @@ def test_out_of_reach_there_is_no_solution_and_the_message_says_so():
     arm = gallery.ur5()
     far = translation((5.0, 0.0, 0.0))
     by_formula = solve_all(mk.Solver(arm, mk.PoseGoal("tool0", far)))
-    by_search = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", far[:3, 3])), tries=100)
-    assert "out of reach" in by_formula.why
-    assert "not reached from 100 starts" in by_search.why
+    by_search = solve_all(mk.Solver(arm, mk.PositionGoal("tool0", far[:3, 3])), max_attempts=100)
+    assert "out of reach" in by_formula.explanation
+    assert "not reached from 100 starts" in by_search.explanation
     for solutions in (by_formula, by_search):
         assert len(solutions) == 0
         assert solutions.q.shape == (0, 6)
@@ -248,7 +248,7 @@ def test_at_a_singular_pose_connected_solutions_are_a_curve():
     arm = gallery.puma560()
     q = np.array([0.3, 0.9, -2.0, 0.4, 0.0, -0.5])
     solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, q)
-    assert solutions.redundant == 1
+    assert solutions.redundancy == 1
     assert not solutions.complete
     on_curve = solutions.component == solutions.component[0]
     assert on_curve.sum() > 3
@@ -281,7 +281,7 @@ def test_two_goals_on_a_tree_have_the_combined_solutions():
 
 def test_invalid_arguments_are_rejected_by_name():
     solver, arm, link = solver_of("ur5")
-    for bad in ({"tries": 0}, {"samples": -1}, {"limit": 0}, {"limit": True}):
+    for bad in ({"max_attempts": 0}, {"samples": -1}, {"limit": 0}, {"limit": True}):
         with pytest.raises(LimitsError, match=next(iter(bad))):
             solve_all(solver, arm.pose(link), **bad)
     solutions = solve_all(solver, arm.pose(link))

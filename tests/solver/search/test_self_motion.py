@@ -36,7 +36,7 @@ def test_the_generating_configuration_lies_on_one_of_the_self_motions(name):
     rng = np.random.default_rng(11)
     for q, q0 in zip(arm.random(rng, 5), arm.random(rng, 5), strict=True):
         solutions = solve_all(solver, arm.pose(link, q), q0)
-        assert solutions.redundant == 1
+        assert solutions.redundancy == 1
         q[7:] = q0[7:]  # a gripper does not matter
         assert (
             min(distance_between(path_configurations(solutions, k), q).min() for k in set(solutions.component.tolist()))
@@ -50,7 +50,7 @@ def test_the_generating_configuration_of_a_limited_s_r_s_arm_lies_on_a_self_moti
     arm = random_arm(seed, "S-R-S")
     q = arm.random(np.random.default_rng(seed))
     solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q))), None, np.zeros(7))
-    assert "S-R-S" in solutions.why
+    assert "S-R-S" in solutions.explanation
     assert (
         min(distance_between(path_configurations(solutions, k), q).min() for k in set(solutions.component.tolist()))
         < SPACING
@@ -144,7 +144,7 @@ def circuits(*lengths):
 @pytest.mark.parametrize("lengths", [(2.0, 0.5, 1.8, 1.2), (2.0, 1.0, 1.6, 1.1)])
 def test_a_four_bar_has_the_circuits_of_grashof(lengths):
     solutions = solve_all(mk.Solver(gallery.four_bar(*lengths), None))
-    assert solutions.redundant == 1
+    assert solutions.redundancy == 1
     assert len(set(solutions.component.tolist())) == circuits(*lengths)
 
 
@@ -181,7 +181,7 @@ def test_with_several_dofs_samples_are_spread_and_paths_between_them_are_found()
     arm = gallery.grippy10()
     X = arm.pose("tool", arm.random(np.random.default_rng(14)))
     solutions = solve_all(mk.Solver(arm, mk.PoseGoal("tool", X)), None, np.zeros(10), samples=12)
-    assert solutions.redundant == 4
+    assert solutions.redundancy == 4
     assert len(solutions) == 12
     assert set(solutions.component.tolist()) == {0}
     paths = [path for j in range(1, 12) if (path := solutions.path(0, j)) is not None]
@@ -196,8 +196,8 @@ def test_with_several_dofs_samples_are_spread_and_paths_between_them_are_found()
 def test_spherical_joints_and_floating_bases_have_self_motions():
     body = gallery.humanoid()
     goals = [mk.PositionGoal(f"{side}_hand", body.pose(f"{side}_hand")[:3, 3] + 0.05) for side in ("left", "right")]
-    solutions = solve_all(mk.Solver(body, goals), samples=3, tries=24)
+    solutions = solve_all(mk.Solver(body, goals), samples=3, max_attempts=24)
     J = np.concatenate([body.jacobian(goal.link, solutions[1])[:3] for goal in goals])
-    assert solutions.redundant == (np.abs(J).max(axis=0) > 1e-9).sum() - 6  # a wrist only rotates its hand
+    assert solutions.redundancy == (np.abs(J).max(axis=0) > 1e-9).sum() - 6  # a wrist only rotates its hand
     assert len(solutions) == 3
     assert solutions.errors.max() < 1e-6

@@ -142,33 +142,36 @@ class SequentialBackend:
         self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults, **options: Any
     ) -> None:
         """Solve rows as `BatchBackend.solve_rows`, with solver options for these rows."""
-        was_tried = np.ones(targets.count, dtype=np.bool_)
+        is_tried = np.ones(targets.count, dtype=np.bool_)
         with self._solver() as solver:
             for i in range(targets.count):
                 start = None if q0 is None else q0[i]
-                row = targets.row(i)
-                rng = None if seed is None else np.random.default_rng(row_seed(seed, row, start))
+                target = targets.row(i)
+                rng = None if seed is None else np.random.default_rng(row_seed(seed, target, start))
                 try:
-                    solution = solver.solve(row, start, rng=rng, **options)
+                    solution = solver.solve(target, start, rng=rng, **options)
                 except MechanikError:
                     if not self._is_bad_target(targets, i):
                         raise
-                    results.code[i], was_tried[i] = BATCH_BAD_TARGET, False
+                    results.code[i], is_tried[i] = BATCH_BAD_TARGET, False
                     continue
                 results.q[i], results.iterations[i] = solution.q, solution.iterations
                 code = CODE_BY_STATUS[solution.status]
                 # status and success may differ: the last step may have moved a converged level out of its tolerance
                 results.code[i] = CONVERGED if solution.success else code if code != CONVERGED else STALLED
-        if was_tried.all():
+        if is_tried.all():
             results.errors[:] = row_errors(self._mechanism, self._objectives, targets, results.q)
-        elif was_tried.any():
-            results.errors[was_tried] = row_errors(
-                self._mechanism, self._objectives, targets.subset(was_tried), results.q[was_tried]
+        elif is_tried.any():
+            results.errors[is_tried] = row_errors(
+                self._mechanism, self._objectives, targets.subset(is_tried), results.q[is_tried]
             )
 
     @contextmanager
     def _solver(self) -> Generator[SingleTargetSolver]:
-        """Provide a solver for exclusive use; they are created one at a time, since all compile the same mechanism."""
+        """Provide a solver for exclusive use.
+
+        Solvers are created one at a time, since all compile the same mechanism.
+        """
         with self._creation_lock:
             solver = self._idle_solvers.pop() if self._idle_solvers else self._make_solver()
         try:
@@ -214,15 +217,15 @@ class LaneBackend:
 
     Attributes:
         search: search of the chain.
-        sequential: solves the rows that the chain kernel does not solve: rows out of reach continue from their best
-            configuration to the closest pose, and rows that the kernel rejects are fully validated.
+        sequential_backend: backend for the rows that the chain kernel does not solve. Rows out of reach descend to the
+            closest pose; rows that the kernel rejects are validated and solved.
         objective: the goal; see `supports_lanes`.
         default_q: configuration of rows without a start, (nq,); joints that are not in the chain keep these values.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
     search: ChainRowSolver
-    sequential: SequentialBackend
+    sequential_backend: SequentialBackend
     objective: LinkGoal
     default_q: Array
     chunk: int = LANE_CHUNK_ROWS
@@ -232,7 +235,7 @@ class LaneBackend:
     def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
         values: Any = targets.values[0]
         if isinstance(values, list | tuple):  # targets that are not an array
-            self.sequential.solve_rows(targets, q0, seed, results)
+            self.sequential_backend.solve_rows(targets, q0, seed, results)
             return
         X = np.ascontiguousarray(goal_poses(self.objective, values, targets.count))
         q, report = np.empty_like(results.q), np.empty((targets.count, REPORT_FLOATS))
@@ -257,30 +260,31 @@ class LaneBackend:
     def _refine_unsolved(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> None:
         """Descend to the closest pose, from the start of each row, or from the best result of the kernel if q0 is None.
 
-        If a descent from a start ends clearly farther from the target than the best result, descend from both.
+        If a descent from a start ends clearly farther from the target than the best result of the kernel, descend also
+        from this best result, and use the better of both descents.
         """
-        best, row_targets = results.subset(rows), targets.subset(rows)
-        starts = best.q if q0 is None else q0[rows]
-        closest = self._descend_to_closest(row_targets, starts, best)
+        best_results, row_targets = results.subset(rows), targets.subset(rows)
+        starts = best_results.q if q0 is None else q0[rows]
+        closest_results = self._descend_to_closest(row_targets, starts, best_results)
         if q0 is not None:
-            is_closer = closest.code != CONVERGED
-            is_closer &= self._cost(best) < MAX_COST_RATIO * self._cost(closest)
+            is_closer = closest_results.code != CONVERGED
+            is_closer &= self._cost(best_results) < MAX_COST_RATIO * self._cost(closest_results)
             if is_closer.any():
                 results_from_best = self._descend_to_closest(
-                    row_targets.subset(is_closer), best.q[is_closer], best.subset(is_closer)
+                    row_targets.subset(is_closer), best_results.q[is_closer], best_results.subset(is_closer)
                 )
-                results_from_start = closest.subset(is_closer)
+                results_from_start = closest_results.subset(is_closer)
                 is_better = (results_from_best.code == CONVERGED) | (
                     self._cost(results_from_best) < MAX_COST_RATIO * self._cost(results_from_start)
                 )
                 results_from_start.write_subset(is_better, results_from_best.subset(is_better))
-                closest.write_subset(is_closer, results_from_start)
-        closest.iterations[:] += best.iterations
-        results.write_subset(rows, closest)
+                closest_results.write_subset(is_closer, results_from_start)
+        closest_results.iterations[:] += best_results.iterations
+        results.write_subset(rows, closest_results)
 
-    def _descend_to_closest(self, targets: TargetRows, starts: Array, previous: RowResults) -> RowResults:
-        results = previous.subset(np.ones(len(starts), dtype=np.bool_))
-        self.sequential.solve_rows(targets, starts.copy(), None, results, restarts=0)
+    def _descend_to_closest(self, targets: TargetRows, starts: Array, previous_results: RowResults) -> RowResults:
+        results = previous_results.subset(np.ones(len(starts), dtype=np.bool_))
+        self.sequential_backend.solve_rows(targets, starts.copy(), None, results, restarts=0)
         return results
 
     def _cost(self, results: RowResults) -> Array:
@@ -302,7 +306,7 @@ class LaneBackend:
         results.code[is_rejected], results.errors[is_rejected] = BATCH_BAD_TARGET, np.nan
         if is_valid.any():
             valid_results = results.subset(is_valid)
-            self.sequential.solve_rows(
+            self.sequential_backend.solve_rows(
                 targets.subset(is_valid), None if q0 is None else q0[is_valid], seed, valid_results
             )
             results.write_subset(is_valid, valid_results)
@@ -369,14 +373,14 @@ class CollisionFreeLaneBackend:
     """Backend that solves a serial chain in lanes, checks for collisions, and solves colliding rows again.
 
     Attributes:
-        lanes: backend that solves without regard to collisions.
+        lane_backend: backend that solves without regard to collisions.
         constraint: collisions to avoid.
         free_search: search for collision-free solutions.
         constrained_fallback: solves the remaining rows one by one, from the solution with the least penetration.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
-    lanes: LaneBackend
+    lane_backend: LaneBackend
     constraint: CollisionConstraint
     free_search: CollisionFreeSearch
     constrained_fallback: SequentialBackend
@@ -385,7 +389,7 @@ class CollisionFreeLaneBackend:
     kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel", "distance.collision_query")
 
     def solve_rows(self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults) -> None:
-        self.lanes.solve_rows(targets, q0, seed, results)
+        self.lane_backend.solve_rows(targets, q0, seed, results)
         is_colliding = results.code == CONVERGED
         is_colliding[is_colliding] = ~self.constraint.are_free(results.q[is_colliding])
         if is_colliding.any() and not isinstance(targets.values[0], list | tuple):
@@ -400,11 +404,11 @@ class CollisionFreeLaneBackend:
         A colliding solution replaces the first solution only if it penetrates less.
         """
         values: Any = targets.subset(rows).values[0]
-        X = np.ascontiguousarray(goal_poses(self.lanes.objective, values, int(rows.sum())))
-        row_results, near = results.subset(rows), None if q0 is None else q0[rows]
-        candidates = self.free_search.find_free(X, row_results.q, near)
-        is_better = candidates.free.copy()
-        is_colliding = candidates.exists & ~candidates.free
+        X = np.ascontiguousarray(goal_poses(self.lane_backend.objective, values, int(rows.sum())))
+        row_results, row_starts = results.subset(rows), None if q0 is None else q0[rows]
+        candidates = self.free_search.find_free(X, row_results.q, row_starts)
+        is_better = candidates.is_free.copy()
+        is_colliding = candidates.exists & ~candidates.is_free
         if is_colliding.any():
             is_better[is_colliding] = self.constraint.distances(candidates.q[is_colliding]) > self.constraint.distances(
                 row_results.q[is_colliding]
@@ -415,7 +419,7 @@ class CollisionFreeLaneBackend:
         )
         row_results.iterations[:] += candidates.iterations
         results.write_subset(rows, row_results)
-        return candidates.free
+        return candidates.is_free
 
     def _solve_constrained(self, targets: TargetRows, seed: int | None, results: RowResults, rows: Mask) -> None:
         row_results = results.subset(rows)

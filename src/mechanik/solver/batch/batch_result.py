@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mechanik.errors import CannotSave, NotSolved
 from mechanik.kernels.state_layout import BATCH_PENDING
 from mechanik.solver.batch import batch_store
-from mechanik.solver.batch.batch_rows import RowNumbers, RowResults
+from mechanik.solver.batch.batch_rows import RowIndices, RowResults
 from mechanik.solver.batch.batch_store import BatchMetadata
 from mechanik.solver.solution import STATUS_BY_CODE, Status
 from mechanik.spatial.array import Array
@@ -46,8 +46,8 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-MAX_NAMED_ROWS = 5
-"""Maximum number of rows that an error names."""
+MAX_LISTED_ROWS = 5
+"""Maximum number of rows that an error message lists."""
 
 
 class BatchResult:
@@ -63,6 +63,8 @@ class BatchResult:
         objectives: name of each objective.
         seconds: time spent on the finished rows, s.
         folder: folder of its files, or None.
+
+    `solve_batch` and `open` create results; the constructor argument `metadata` is internal.
 
     Example:
         >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
@@ -83,11 +85,15 @@ class BatchResult:
 
     @staticmethod
     def empty(metadata: BatchMetadata) -> BatchResult:
-        """Return a result in memory without finished rows."""
-        shape = batch_store.array_shapes(metadata)
-        status = np.full(shape["status"], BATCH_PENDING, dtype=np.int8)
-        iterations = np.zeros(shape["iterations"], dtype=np.int32)
-        return BatchResult(np.zeros(shape["q"]), status, np.full(shape["errors"], np.nan), iterations, metadata)
+        """Return a result in memory without finished rows; batch solves call this.
+
+        Args:
+            metadata: rows, names of joints and objectives, seed and fingerprint of the batch.
+        """
+        shapes = batch_store.array_shapes(metadata)
+        status = np.full(shapes["status"], BATCH_PENDING, dtype=np.int8)
+        iterations = np.zeros(shapes["iterations"], dtype=np.int32)
+        return BatchResult(np.zeros(shapes["q"]), status, np.full(shapes["errors"], np.nan), iterations, metadata)
 
     @staticmethod
     def open(folder: str | os.PathLike[str]) -> BatchResult:
@@ -122,11 +128,11 @@ class BatchResult:
         q, status, errors, iterations = self._arrays
         batch_store.create_files(path, self._metadata)
         writer = batch_store.BatchWriter(path, self._metadata)
-        for first in range(0, len(self), batch_store.ROWS_PER_WRITE):
-            rows = slice(first, min(first + batch_store.ROWS_PER_WRITE, len(self)))
-            code, iteration_counts = status[rows].astype(np.int64), iterations[rows].astype(np.int64)
+        for first_row in range(0, len(self), batch_store.ROWS_PER_WRITE):
+            rows = slice(first_row, min(first_row + batch_store.ROWS_PER_WRITE, len(self)))
+            codes, iteration_counts = status[rows].astype(np.int64), iterations[rows].astype(np.int64)
             writer.write_rows(
-                np.arange(rows.start, rows.stop), RowResults(q[rows], code, errors[rows], iteration_counts)
+                np.arange(rows.start, rows.stop), RowResults(q[rows], codes, errors[rows], iteration_counts)
             )
             writer.commit()
         writer.close(0.0)
@@ -136,20 +142,30 @@ class BatchResult:
 
     @property
     def q(self) -> Array:
+        """Configuration of each row, (N, nq), read-only; for a row that could not be tried, its start."""
         return read_only(self._arrays[0].view())
 
     @property
     def status(self) -> npt.NDArray[np.int8]:
+        """Status code of each row, (N,) int8, read-only; 0 is CONVERGED.
+
+        A code is the index of the `Status` in `mechanik.solver.solution.STATUS_BY_CODE`.
+        """
         view = self._arrays[1].view()
         view.flags.writeable = False
         return view
 
     @property
     def errors(self) -> Array:
+        """Position error (m) and rotation error (rad) of each objective in each row, (N, objectives, 2), read-only.
+
+        NaN where nothing was tried.
+        """
         return read_only(self._arrays[2].view())
 
     @property
     def iterations(self) -> npt.NDArray[np.int32]:
+        """Number of iterations of each row over all attempts, (N,) int32, read-only."""
         view = self._arrays[3].view()
         view.flags.writeable = False
         return view
@@ -161,14 +177,17 @@ class BatchResult:
 
     @property
     def joints(self) -> tuple[str, ...]:
+        """Name of each entry of `q`, nq names."""
         return self._metadata.joints
 
     @property
     def objectives(self) -> tuple[str, ...]:
+        """Name of each objective, in the order of `errors`."""
         return self._metadata.objectives
 
     @property
     def seconds(self) -> float:
+        """Time spent on the finished rows, s."""
         return self._metadata.seconds
 
     @property
@@ -186,12 +205,12 @@ class BatchResult:
 
     @property
     def done(self) -> int:
-        """Number of rows that are no longer PENDING."""
+        """Number of finished rows: those whose status is not PENDING."""
         return self.count - self.counts.get(Status.PENDING, 0)
 
     @property
     def is_finished(self) -> bool:
-        """Whether all rows are done."""
+        """Whether all rows are finished, solved or not."""
         return self.done == self.count
 
     @property
@@ -207,7 +226,7 @@ class BatchResult:
         """Return the status of a row."""
         return STATUS_BY_CODE[int(self._arrays[1][row])]
 
-    def rows_with(self, status: Status) -> RowNumbers:
+    def rows_with(self, status: Status) -> RowIndices:
         """Return the indices of the rows with a status."""
         codes = [code for code, row_status in enumerate(STATUS_BY_CODE) if row_status is status]
         return np.flatnonzero(np.isin(self._arrays[1], codes))
@@ -226,11 +245,13 @@ class BatchResult:
 
     def summary(self) -> str:
         """Return a summary of several lines: the number of rows by status, and the speed."""
-        counts, done_count = self.counts, self.done
+        counts, finished_count = self.counts, self.done
         solved_count = counts.get(Status.CONVERGED, 0)
-        percent_text = f" ({format_percent(solved_count, done_count)} %)" if done_count else ""
-        speed_text = f", {done_count / self.seconds:,.0f} rows a second" if self.seconds > 0 and done_count else ""
-        total_text = f"{done_count:,}" if done_count == self.count else f"{done_count:,} of {self.count:,}"
+        percent_text = f" ({format_percent(solved_count, finished_count)} %)" if finished_count else ""
+        speed_text = (
+            f", {finished_count / self.seconds:,.0f} rows a second" if self.seconds > 0 and finished_count else ""
+        )
+        total_text = f"{finished_count:,}" if finished_count == self.count else f"{finished_count:,} of {self.count:,}"
         lines = [f"{solved_count:,} of {total_text} rows solved{percent_text} in {self.seconds:.3g} s{speed_text}"]
         width = len(f"{max(counts.values(), default=0):,}")
         name_width = max((len(status.name) for status in counts), default=0)
@@ -241,29 +262,29 @@ class BatchResult:
         return "\n".join(lines)
 
     def require(self) -> BatchResult:
-        """Return this result if every row is solved.
+        """Return this result if every row has the status CONVERGED.
 
         Raises:
-            NotSolved: if a row is not solved; the message names rows, and the exception has the result.
+            NotSolved: if a row is not solved; the message lists the first such rows, and the exception has the result.
         """
         failed_rows = np.flatnonzero(self._arrays[1] != 0)
         if len(failed_rows):
-            named_rows = ", ".join(
-                f"{row} ({self.status_of(row).name})" for row in failed_rows[:MAX_NAMED_ROWS].tolist()
+            row_list = ", ".join(
+                f"{row} ({self.status_of(row).name})" for row in failed_rows[:MAX_LISTED_ROWS].tolist()
             )
-            ellipsis_text = ", ..." if len(failed_rows) > MAX_NAMED_ROWS else ""
+            ellipsis_text = ", ..." if len(failed_rows) > MAX_LISTED_ROWS else ""
             raise NotSolved(
-                f"{len(failed_rows):,} of {self.count:,} rows are not solved: row {named_rows}{ellipsis_text}", self
+                f"{len(failed_rows):,} of {self.count:,} rows are not solved: row {row_list}{ellipsis_text}", self
             )
         return self
 
     # ---- internals ---------------------------------------------------------------------------
 
-    def _write_rows(self, rows: RowNumbers, results: RowResults) -> None:
+    def _write_rows(self, rows: RowIndices, results: RowResults) -> None:
         """Write results to the arrays of a result in memory, the statuses last."""
         q, status, errors, iterations = self._arrays
-        first, last = int(rows[0]), int(rows[-1])
-        index = slice(first, last + 1) if last + 1 - first == len(rows) else rows  # a slice is faster
+        first_row, last_row = int(rows[0]), int(rows[-1])
+        index = slice(first_row, last_row + 1) if last_row + 1 - first_row == len(rows) else rows  # a slice is faster
         q[index], errors[index], iterations[index] = results.q, results.errors, results.iterations
         status[index] = results.code
 

@@ -22,7 +22,7 @@ from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.spatial import from_position_wxyz
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.rotation import is_rotation
-from mechanik.validation import QUATERNION_TOLERANCE
+from mechanik.validation import QUATERNION_TOLERANCE, format_count
 
 
 def release_pages(array: object) -> None:
@@ -46,7 +46,8 @@ Shape = tuple[int, ...]
 Mask = npt.NDArray[np.bool_]
 
 POSE_TOLERANCE = 1e-6
-"""Tolerance of rotation matrices and of the last row of poses, as in all other validation; float32 is sufficient."""
+"""Tolerance of rotation matrices and of the last row of poses, as in all other validation; the rounding of float32 is
+smaller."""
 
 POSE, POSITION_WXYZ, ROTATION, WXYZ, POINT, NUMBER = (4, 4), (7,), (3, 3), (4,), (3,), ()
 """Shapes of a single target."""
@@ -88,42 +89,42 @@ def target_shapes(objective: Objective) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-def normalize_targets(rows: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+def normalize_targets(targets: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
     """Return targets in a shape that `Objective.with_target` accepts, and a mask of the valid targets.
 
     Args:
-        rows: targets, (M, ...) float64.
+        targets: (M, ...), float64.
         skip_pose_check: whether to skip the check of poses (4, 4), because the backend checks them.
 
     Returns:
         Targets (M, ...), with position and quaternion converted to poses (M, 4, 4); and a mask of valid targets, (M,).
     """
-    shape = rows.shape[1:]
+    shape = targets.shape[1:]
     with np.errstate(all="ignore"):
         if shape == POSE:
             if skip_pose_check:
-                return rows, np.ones(len(rows), dtype=np.bool_)
-            has_valid_last_row = (np.abs(rows[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
-            return rows, has_valid_last_row & is_rotation(rows[:, :3, :3], POSE_TOLERANCE) & _is_finite(rows)
+                return targets, np.ones(len(targets), dtype=np.bool_)
+            has_valid_last_row = (np.abs(targets[:, 3] - (0.0, 0.0, 0.0, 1.0)) <= POSE_TOLERANCE).all(axis=1)
+            return targets, has_valid_last_row & is_rotation(targets[:, :3, :3], POSE_TOLERANCE) & _is_finite(targets)
         if shape == POSITION_WXYZ:
-            is_valid = _is_finite(rows) & _is_unit(rows[:, 3:])
-            return from_position_wxyz(rows[:, :3], rows[:, 3:]), is_valid
+            is_valid = _is_finite(targets) & _is_unit(targets[:, 3:])
+            return from_position_wxyz(targets[:, :3], targets[:, 3:]), is_valid
         if shape == ROTATION:
-            return rows, is_rotation(rows, POSE_TOLERANCE) & _is_finite(rows)
+            return targets, is_rotation(targets, POSE_TOLERANCE) & _is_finite(targets)
         if shape == WXYZ:
-            return rows, _is_finite(rows) & _is_unit(rows)
-    return rows, _is_finite(rows)
+            return targets, _is_finite(targets) & _is_unit(targets)
+    return targets, _is_finite(targets)
 
 
-def _is_finite(rows: Array) -> Mask:
-    return np.asarray(np.isfinite(rows).all(axis=tuple(range(1, rows.ndim))))
+def _is_finite(targets: Array) -> Mask:
+    return np.asarray(np.isfinite(targets).all(axis=tuple(range(1, targets.ndim))))
 
 
 def _is_unit(wxyz: Array) -> Mask:
     return np.abs(np.sqrt((wxyz * wxyz).sum(axis=1)) - 1.0) <= QUATERNION_TOLERANCE
 
 
-RowNumbers = npt.NDArray[np.int64]
+RowIndices = npt.NDArray[np.int64]
 """Row indices, (M,), ascending."""
 NumberArray = npt.NDArray[Any]
 """An array of any numeric type."""
@@ -135,7 +136,7 @@ class TargetColumn(Protocol):
     @property
     def count(self) -> int: ...
 
-    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Any, Mask]:
+    def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Any, Mask]:
         """Return the targets of rows, and a mask of the numerically valid targets, (M,)."""
         ...
 
@@ -162,7 +163,7 @@ class ArrayColumn:
     def count(self) -> int:
         return len(self.array)
 
-    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+    def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         return normalize_targets(read_rows(self.array, rows), skip_pose_check)
 
     def row(self, values: Array, i: int) -> Array | float:
@@ -186,7 +187,7 @@ class NamedColumn:
     def count(self) -> int:
         return len(next(iter(self.arrays.values())))
 
-    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+    def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         blocks = [read_rows(array if array.ndim == 2 else array[:, None], rows) for array in self.arrays.values()]
         return normalize_targets(np.concatenate(blocks, axis=1))
 
@@ -221,7 +222,7 @@ class ObjectColumn:
     def count(self) -> int:
         return len(self.objects)
 
-    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[list[Any], Mask]:
+    def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[list[Any], Mask]:
         return [self.objects[i] for i in rows.tolist()], np.ones(len(rows), dtype=np.bool_)
 
     def row(self, values: list[Any], i: int) -> Any:
@@ -234,7 +235,7 @@ class ObjectColumn:
         """Do nothing, since the targets are in memory."""
 
 
-def read_rows(array: NumberArray, rows: RowNumbers) -> Array:
+def read_rows(array: NumberArray, rows: RowIndices) -> Array:
     """Return rows of an array as contiguous float64; no other part of the array is read.
 
     The result is a copy, unless the rows already have this layout in memory; so it must not be written to.
@@ -285,10 +286,10 @@ class TargetRows:
         column = self.columns[k]
         return None if column is None else column.row(self.values[k], i)
 
-    def subset(self, rows: Mask) -> TargetRows:
+    def subset(self, mask: Mask) -> TargetRows:
         """Return the rows of a mask."""
-        selected = tuple(_select_rows(column_values, rows) for column_values in self.values)
-        return TargetRows(self.columns, selected, int(np.count_nonzero(rows)))
+        selected_values = tuple(_select_rows(column_values, mask) for column_values in self.values)
+        return TargetRows(self.columns, selected_values, int(np.count_nonzero(mask)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,7 +304,7 @@ class BatchTargets:
     columns: tuple[TargetColumn | None, ...]
     count: int
 
-    def read(self, rows: RowNumbers, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
+    def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
         """Return the targets of rows, and a mask of the numerically valid targets, (M,)."""
         values: list[Any] = []
         is_valid = np.ones(len(rows), dtype=np.bool_)
@@ -339,17 +340,17 @@ def as_batch_targets(objectives: Sequence[Objective], targets: Any, start_count:
         None if values is None else _as_column(objective, values, nq)
         for objective, values in zip(objectives, _targets_by_objective(objectives, targets), strict=True)
     )
-    counts = {column.count for column in columns if column is not None}
-    if len(counts) > 1:
+    target_counts = {column.count for column in columns if column is not None}
+    if len(target_counts) > 1:
         column_counts = ", ".join("-" if column is None else str(column.count) for column in columns)
         raise ShapeError(f"all objectives must have the same number of targets, but they have {column_counts}")
-    if not counts and start_count is None:
+    if not target_counts and start_count is None:
         raise ShapeError("a batch needs targets, or a start for each row: q0 of shape (N, nq)")
-    count = counts.pop() if counts else start_count
+    count = target_counts.pop() if target_counts else start_count
     assert count is not None
     if start_count is not None and start_count != count:
         raise ShapeError(
-            f"the batch has {count} targets and {start_count} starts; "
+            f"the batch has {format_count(count, 'target')} and {format_count(start_count, 'start')}; "
             "q0 must have shape (nq,), or a row for each target"
         )
     return BatchTargets(columns, count)
@@ -361,13 +362,13 @@ def _targets_by_objective(objectives: Sequence[Objective], targets: Any) -> Sequ
         return [None] * len(objectives)
     single_objective = objectives[0] if len(objectives) == 1 else None
     if isinstance(targets, Mapping) and not isinstance(single_objective, JointValues | RestPose):
-        names = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
-        columns: list[Any] = [None] * len(objectives)
+        index_by_name = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
+        objective_targets: list[Any] = [None] * len(objectives)
         for name, values in cast("Mapping[str, Any]", targets).items():
-            if name not in names:
-                raise UnknownName("objective", name, names)
-            columns[names[name]] = values
-        return columns
+            if name not in index_by_name:
+                raise UnknownName("objective", name, index_by_name)
+            objective_targets[index_by_name[name]] = values
+        return objective_targets
     if single_objective is not None:
         return [targets]
     if not isinstance(targets, list | tuple | np.ndarray) or len(cast("Sequence[Any]", targets)) != len(objectives):
@@ -450,16 +451,17 @@ def _join_alternatives(alternatives: Sequence[str]) -> str:
     return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1] if alternatives else ""]))
 
 
-def _select_rows(values: Any, rows: Mask) -> Any:
+def _select_rows(values: Any, mask: Mask) -> Any:
     if isinstance(values, list):
         return [
-            value for value, is_selected in zip(cast("list[Any]", values), rows.tolist(), strict=True) if is_selected
+            value for value, is_selected in zip(cast("list[Any]", values), mask.tolist(), strict=True) if is_selected
         ]
-    return None if values is None else values[rows]
+    return None if values is None else values[mask]
 
 
 MIN_QUATERNION_COMPONENT = 1e-6
-"""A quaternion with all components below this cannot be normalized; same value as in `ConfigurationSpace.check_q`."""
+"""A quaternion is not valid if no component is larger than this in size; same value as in
+`ConfigurationSpace.check_q`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -481,7 +483,7 @@ class BatchStarts:
         """Number of starts if each row has its own start, else None."""
         return None if self.q0 is None or self.q0.ndim == 1 else len(self.q0)
 
-    def read(self, rows: RowNumbers) -> tuple[Array | None, Mask]:
+    def read(self, rows: RowIndices) -> tuple[Array | None, Mask]:
         """Return the starts of rows, (M, nq) or None, and a mask of the valid starts, (M,)."""
         is_valid = np.ones(len(rows), dtype=np.bool_)
         if self.q0 is None:
@@ -515,7 +517,7 @@ def as_batch_starts(space: ConfigurationSpace, q0: ArrayLike | None, default_q: 
     starts = as_number_array(q0, "q0")
     if starts.ndim > 2 or starts.shape[-1] != space.nq:
         raise ShapeError(
-            f"q0 must be ({space.nq},), or (N, {space.nq}) with a start for each row, not shape {starts.shape}"
+            f"q0 must be ({space.nq},), or (N, {space.nq}) with a start for each row, not of shape {starts.shape}"
         )
     return BatchStarts(space.check_q(starts) if starts.ndim == 1 else starts, default_q, space)
 
@@ -541,27 +543,27 @@ class RowResults:
     iterations: RowIntegers
 
     @staticmethod
-    def unsolved(q: Array, objectives: int) -> RowResults:
+    def unsolved(q: Array, objective_count: int) -> RowResults:
         """Return results for rows at q (M, nq) that are not solved yet."""
-        rows = len(q)
-        code, iterations = np.full(rows, BATCH_PENDING, dtype=np.int64), np.zeros(rows, dtype=np.int64)
-        return RowResults(q, code, np.full((rows, objectives, 2), np.nan), iterations)
+        row_count = len(q)
+        code, iterations = np.full(row_count, BATCH_PENDING, dtype=np.int64), np.zeros(row_count, dtype=np.int64)
+        return RowResults(q, code, np.full((row_count, objective_count, 2), np.nan), iterations)
 
-    def subset(self, rows: Mask) -> RowResults:
+    def subset(self, mask: Mask) -> RowResults:
         """Return a copy of the rows of a mask."""
-        return RowResults(self.q[rows], self.code[rows], self.errors[rows], self.iterations[rows])
+        return RowResults(self.q[mask], self.code[mask], self.errors[mask], self.iterations[mask])
 
-    def write_subset(self, rows: Mask, results: RowResults) -> None:
+    def write_subset(self, mask: Mask, results: RowResults) -> None:
         """Write the results of the rows of a mask."""
-        self.q[rows], self.code[rows] = results.q, results.code
-        self.errors[rows], self.iterations[rows] = results.errors, results.iterations
+        self.q[mask], self.code[mask] = results.q, results.code
+        self.errors[mask], self.iterations[mask] = results.errors, results.iterations
 
 
 class BatchBackend(Protocol):
     """Backend that solves rows independently: a result depends only on target, start and seed of its row.
 
     Attributes:
-        chunk: number of rows in a chunk, which are solved in a few milliseconds.
+        chunk: number of rows in a chunk; a chunk takes from a few to some tens of milliseconds.
         checks_poses: whether the backend detects invalid poses (4, 4).
         kernels: names of the kernel modules that the backend calls most.
     """

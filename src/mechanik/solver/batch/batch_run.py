@@ -25,7 +25,7 @@ from mechanik.solver.batch.batch_rows import (
     BatchBackend,
     BatchStarts,
     BatchTargets,
-    RowNumbers,
+    RowIndices,
     RowResults,
     as_batch_starts,
     as_batch_targets,
@@ -51,22 +51,22 @@ class BatchProgressLine:
         self._start_time = self._last_time = time.monotonic()
         self._initial_count = -1
 
-    def __call__(self, done_count: int, row_count: int) -> None:
+    def __call__(self, finished_count: int, row_count: int) -> None:
         now = time.monotonic()
         if self._initial_count < 0:
-            self._initial_count = done_count
-        is_finished = done_count == row_count
+            self._initial_count = finished_count
+        is_finished = finished_count == row_count
         if not is_finished and now - self._last_time < (TERMINAL_INTERVAL_S if self._is_terminal else FILE_INTERVAL_S):
             return
         self._last_time = now
-        elapsed = now - self._start_time  # not positive if the clock is coarse or differs between cores
-        rate = (done_count - self._initial_count) / elapsed if elapsed > 0 else 0.0
-        speed_text = f", {rate:,.0f} a second" if elapsed > 0 else ""
+        elapsed_seconds = now - self._start_time  # not positive if the clock is coarse or differs between cores
+        rate = (finished_count - self._initial_count) / elapsed_seconds if elapsed_seconds > 0 else 0.0
+        speed_text = f", {rate:,.0f} a second" if elapsed_seconds > 0 else ""
         remaining_text = (
-            f", {format_duration((row_count - done_count) / rate)} left" if rate > 0 and not is_finished else ""
+            f", {format_duration((row_count - finished_count) / rate)} left" if rate > 0 and not is_finished else ""
         )
-        percent = 100 * done_count // row_count if row_count else 100
-        text = f"{done_count:,} of {row_count:,} rows, {percent} %{speed_text}{remaining_text}"
+        percent = 100 * finished_count // row_count if row_count else 100
+        text = f"{finished_count:,} of {row_count:,} rows, {percent} %{speed_text}{remaining_text}"
         if self._is_terminal:
             width = max(20, shutil.get_terminal_size().columns - 1)
             text = f"\r{text[:width]:<{width}}"
@@ -90,21 +90,22 @@ def as_progress(progress: bool | Progress | None) -> Progress:
     if progress is True:
         return BatchProgressLine()
     raise InvalidArgument(
-        f"progress must be True, or a function of the numbers of finished rows and of all rows, not {progress!r}"
+        f"progress must be True, False, None, or a function of the numbers of finished rows and of all rows, "
+        f"not {progress!r}"
     )
 
 
-def _ignore_progress(done_count: int, row_count: int) -> None:
+def _ignore_progress(finished_count: int, row_count: int) -> None:
     """Do nothing; the progress function without output."""
 
 
 CHUNKS_PER_THREAD, MIN_CHUNK_DIVISOR = 4, 16
-"""Minimum number of chunks for each thread, so that all threads end at about the same time; and the divisor of the
-backend's chunk that gives the smallest chunk.
+"""Number of chunks for each thread, so that all threads end at about the same time. A chunk is not smaller than the
+chunk of the backend divided by `MIN_CHUNK_DIVISOR`, so there may be fewer chunks.
 """
 COMMIT_INTERVAL_S = 1.0
-"""Minimum time between two commits, s. If the process is killed, the work of at most this time is lost, and the chunks
-in progress.
+"""Minimum time between two commits, s. If the process is killed, the rows since the last commit and the chunks in
+progress are lost.
 """
 COMMIT_SHARE = 0.1
 """Maximum share of the time for commits; on a slow disk there are fewer commits."""
@@ -158,7 +159,7 @@ def run_batch(
     Raises:
         BatchMismatch: if `out` contains the result of another batch.
         Interrupted: at Ctrl-C; its `result` contains the finished rows.
-        LimitsError: if `threads` or `chunk` is not a whole number of 1 or more.
+        LimitsError: if `threads` or `chunk` is not an integer of 1 or more.
     """
     mechanism = request.mechanism
     threads = usable_cores() if threads is None else _positive_integer(threads, "threads")
@@ -177,8 +178,8 @@ def run_batch(
     uncompiled_seconds = UNCOMPILED_ROW_S * (batch_targets.count - result.done)
     wait_for_kernels(*backend.kernels, what=f"a batch of {batch_targets.count:,}", plain_seconds=uncompiled_seconds)
     if chunk is None:  # several chunks for each thread, so that all threads end at about the same time
-        even_chunk = backend.chunk if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
-        chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, even_chunk))
+        balanced_chunk = backend.chunk if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
+        chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, balanced_chunk))
     threads = min(threads, -(-batch_targets.count // chunk))
     return _BatchRun(backend, batch_targets, starts, result, report_progress).run(threads, chunk)
 
@@ -192,7 +193,7 @@ def usable_cores() -> int:
 
 def _positive_integer(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
+        raise LimitsError(f"{name} must be an integer of 1 or more, not {value!r}")
     return int(value)
 
 
@@ -207,18 +208,18 @@ def _open_result(out: object, metadata: BatchMetadata) -> BatchResult:
         raise InvalidArgument(f"out must be a folder or the result of a batch to resume, not {out!r}")
     path = as_folder(out.folder if isinstance(out, BatchResult) and out.folder is not None else out)  # type: ignore[arg-type]
     if batch_store.has_batch(path):
-        stored = batch_store.read_metadata(path)
-        _check_same_batch(stored, metadata, str(path))
-        batch_store.create_missing_files(path, stored)
+        stored_metadata = batch_store.read_metadata(path)
+        _check_same_batch(stored_metadata, metadata, str(path))
+        batch_store.create_missing_files(path, stored_metadata)
     else:
         batch_store.create_files(path, metadata)
     return BatchResult.open(path)
 
 
-def _check_same_batch(stored: BatchMetadata, metadata: BatchMetadata, where: str) -> None:
-    stored.check_same_batch(metadata, where)
-    if metadata.seed is not None and metadata.seed != stored.seed:
-        raise BatchMismatch(f"{where} was started with another rng; omit rng to resume with the stored seed")
+def _check_same_batch(stored_metadata: BatchMetadata, metadata: BatchMetadata, location: str) -> None:
+    stored_metadata.check_same_batch(metadata, location)
+    if metadata.seed is not None and metadata.seed != stored_metadata.seed:
+        raise BatchMismatch(f"{location} was started with another rng; omit rng to resume with the stored seed")
 
 
 class _BatchRun:
@@ -234,13 +235,13 @@ class _BatchRun:
     ) -> None:
         self._backend, self._targets, self._starts, self._report_progress = backend, targets, starts, report_progress
         self._result, self._seed = result, result.seed
-        self._done_count, self._row_count = result.done, result.count
+        self._finished_count, self._row_count = result.done, result.count
         folder = result.folder
         self._writer = None if folder is None else batch_store.BatchWriter(folder, result._metadata)
-        self._write_rows: Callable[[RowNumbers, RowResults], None] = (
+        self._write_rows: Callable[[RowIndices, RowResults], None] = (
             result._write_rows if self._writer is None else self._writer.write_rows
         )
-        self._last_commit, self._commit_seconds, self._rows_read = time.monotonic(), 0.0, 0
+        self._last_commit, self._commit_seconds, self._unreleased_row_count = time.monotonic(), 0.0, 0
 
     def run(self, threads: int, chunk: int) -> BatchResult:
         folder, start_time = self._result.folder, time.perf_counter()
@@ -257,16 +258,16 @@ class _BatchRun:
             self._finish(seconds_since(start_time))
         result = self._result if folder is None else BatchResult.open(folder)
         if is_interrupted:
-            done_text = f"{result.done:,} of {len(result):,} rows are done"
+            count_text = f"{result.done:,} of {len(result):,} rows are finished"
             if folder is None:
-                where = "in `result` of this exception; to resume, repeat the call with it as out"
+                location = "in `result` of this exception; to resume, repeat the call with this result as out"
             else:
-                where = f"in {folder}; to resume, repeat the call"
-            raise Interrupted(f"{done_text} and are {where}", result)
+                location = f"in {folder}; to resume, repeat the call"
+            raise Interrupted(f"{count_text} and are {location}", result)
         return result
 
     def _solve_all(self, threads: int, chunk: int) -> None:
-        self._report_progress(self._done_count, self._row_count)
+        self._report_progress(self._finished_count, self._row_count)
         chunks = self._pending_chunks(chunk)
         if threads > 1:
             self._solve_in_threads(chunks, threads)
@@ -275,17 +276,17 @@ class _BatchRun:
             self._solve(rows)
             self._record_chunk(rows)
 
-    def _pending_chunks(self, chunk: int) -> Iterator[RowNumbers]:
+    def _pending_chunks(self, chunk: int) -> Iterator[RowIndices]:
         """Yield the indices of the pending rows in order, chunk by chunk."""
         status = self._result.status
-        for first in range(0, self._row_count, chunk):
-            pending = np.flatnonzero(status[first : first + chunk] == BATCH_PENDING)
-            if len(pending):
-                yield pending + first
+        for first_row in range(0, self._row_count, chunk):
+            pending_rows = np.flatnonzero(status[first_row : first_row + chunk] == BATCH_PENDING)
+            if len(pending_rows):
+                yield pending_rows + first_row
 
-    def _solve_in_threads(self, chunks: Iterator[RowNumbers], threads: int) -> None:
+    def _solve_in_threads(self, chunks: Iterator[RowIndices], threads: int) -> None:
         with ThreadPoolExecutor(threads, thread_name_prefix="mechanik-batch") as pool:
-            futures: dict[Future[None], RowNumbers] = {}
+            futures: dict[Future[None], RowIndices] = {}
             try:
                 for rows in chunks:
                     futures[pool.submit(self._solve, rows)] = rows
@@ -297,24 +298,24 @@ class _BatchRun:
                 pool.shutdown(wait=True, cancel_futures=True)  # each thread finishes its present chunk
                 raise
 
-    def _collect_finished(self, futures: dict[Future[None], RowNumbers]) -> None:
+    def _collect_finished(self, futures: dict[Future[None], RowIndices]) -> None:
         """Wait until a chunk is finished or `WAIT_INTERVAL_S` has passed, and record all finished chunks."""
-        finished, _ = wait(futures, timeout=WAIT_INTERVAL_S, return_when=FIRST_COMPLETED)
-        for future in finished:
+        finished_futures, _ = wait(futures, timeout=WAIT_INTERVAL_S, return_when=FIRST_COMPLETED)
+        for future in finished_futures:
             future.result()
             self._record_chunk(futures.pop(future))
 
-    def _solve(self, rows: RowNumbers) -> None:
+    def _solve(self, rows: RowIndices) -> None:
         """Solve rows and write their results; any thread may call this."""
         backend = self._backend
-        targets, has_target = self._targets.read(rows, backend.checks_poses)
-        q0, has_start = self._starts.read(rows)
+        targets, has_valid_target = self._targets.read(rows, backend.checks_poses)
+        q0, has_valid_start = self._starts.read(rows)
         q = np.tile(self._starts.default_q, (len(rows), 1)) if q0 is None else q0.copy()
-        q[~has_start] = self._starts.default_q
+        q[~has_valid_start] = self._starts.default_q
         results = RowResults.unsolved(q, len(targets.columns))
-        results.code[~has_target] = BATCH_BAD_TARGET
-        results.code[~has_start] = BATCH_BAD_START
-        is_valid = has_target & has_start
+        results.code[~has_valid_target] = BATCH_BAD_TARGET
+        results.code[~has_valid_start] = BATCH_BAD_START
+        is_valid = has_valid_target & has_valid_start
         if is_valid.all():
             backend.solve_rows(targets, q0, self._seed, results)
         elif is_valid.any():
@@ -325,20 +326,20 @@ class _BatchRun:
             results.write_subset(is_valid, valid_results)
         self._write_rows(rows, results)
 
-    def _record_chunk(self, rows: RowNumbers) -> None:
+    def _record_chunk(self, rows: RowIndices) -> None:
         """Count finished rows, release pages, commit, and report progress; only the main thread calls this."""
-        self._done_count += len(rows)
-        self._rows_read += len(rows)
-        if self._rows_read >= ROWS_BEFORE_RELEASE:
+        self._finished_count += len(rows)
+        self._unreleased_row_count += len(rows)
+        if self._unreleased_row_count >= ROWS_BEFORE_RELEASE:
             self._targets.release()
             self._starts.release()
-            self._rows_read = 0
+            self._unreleased_row_count = 0
         now = time.monotonic()
         if now - self._last_commit > max(COMMIT_INTERVAL_S, self._commit_seconds / COMMIT_SHARE):
             self._commit()
             self._last_commit = time.monotonic()
             self._commit_seconds = self._last_commit - now
-        self._report_progress(self._done_count, self._row_count)
+        self._report_progress(self._finished_count, self._row_count)
 
     def _commit(self) -> None:
         if self._writer is not None:

@@ -1,9 +1,10 @@
 """Storage of a batch in .npy files, and fingerprints that prevent resuming a result with other inputs.
 
 A fingerprint covers everything that solutions depend on: link poses instead of the text of a model file, and targets
-and starts as given. `status.npy` marks finished rows. A row is marked after its numbers have reached the disk, and
-`status.npy` is the last file that is created in a new folder. So the process may be killed or the machine switched off
-at any time: a marked row is correct, and all other rows are solved again.
+and starts as given. Functions of the user are covered only by their names. `status.npy` marks finished rows. A row is
+marked after its numbers have reached the disk, and `status.npy` is the last file that is created in a new folder. So
+the process may be killed or the machine switched off at any time: a marked row is correct, and all other rows are
+solved again.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from mechanik.kernels.state_layout import BATCH_PENDING
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import closure_relations, joint_constraint_relations
-from mechanik.solver.batch.batch_rows import BatchStarts, BatchTargets, RowNumbers, RowResults
+from mechanik.solver.batch.batch_rows import BatchStarts, BatchTargets, RowIndices, RowResults
 from mechanik.spatial.array import Array
+from mechanik.validation import format_count
 
 ROWS_PER_DIGEST = 1 << 16
 """Number of rows that are read at a time for a digest."""
@@ -77,8 +79,8 @@ def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
     _update_hash(
         start_hash.update, (starts.q0 is None, starts.count is None, starts.default_q if starts.q0 is None else None)
     )
-    for first in range(0, targets.count, ROWS_PER_DIGEST):
-        rows = np.arange(first, min(first + ROWS_PER_DIGEST, targets.count))
+    for first_row in range(0, targets.count, ROWS_PER_DIGEST):
+        rows = np.arange(first_row, min(first_row + ROWS_PER_DIGEST, targets.count))
         target_rows, is_valid = targets.read(rows, True)
         for k, values in enumerate(target_rows.values):
             if isinstance(values, np.ndarray):
@@ -94,15 +96,18 @@ def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
 
 
 def _checksum(numbers: Array) -> object:
-    """Return the shape and position-weighted sums of all bit patterns, by row and by column; faster than a digest."""
+    """Return the shape, a weighted sum of the row sums of all bit patterns, and their column sums.
+
+    Faster than a digest.
+    """
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64).reshape(len(numbers), -1)
     row_sums, column_sums = bits.sum(axis=1), bits.sum(axis=0)
     return numbers.shape, int(row_sums @ (2 * np.arange(len(row_sums), dtype=np.uint64) + 1)), column_sums
 
 
-def row_seed(seed: int, row: object, q0: object) -> int:
-    """Return a seed for a row that depends only on its contents, so that its index does not change its result."""
-    return int(digest(seed, row, q0), 16)
+def row_seed(seed: int, target: object, q0: object) -> int:
+    """Return a seed for a row that depends only on its target and start; so its index does not change its result."""
+    return int(digest(seed, target, q0), 16)
 
 
 def digest(*values: object) -> str:
@@ -202,30 +207,32 @@ class BatchMetadata:
         """Return the same metadata with `seconds` added to the time spent, s."""
         return replace(self, seconds=self.seconds + seconds)
 
-    def check_same_batch(self, present: BatchMetadata, where: str) -> None:
-        """Raise `BatchMismatch` if the present batch differs from this stored batch.
+    def check_same_batch(self, new_batch: BatchMetadata, location: str) -> None:
+        """Raise `BatchMismatch` if a new batch differs from this stored batch.
 
         Args:
-            present: metadata of the present batch.
-            where: folder or argument with the stored batch, for the message.
+            new_batch: metadata of the new batch.
+            location: folder or argument with the stored batch, for the message.
         """
-        if self.rows != present.rows:
+        if self.rows != new_batch.rows:
             raise BatchMismatch(
-                f"{where} contains results for {self.rows} targets, but this batch has {present.rows}; "
-                f"{OTHER_FOLDER_HINT}"
+                f"{location} contains results for {format_count(self.rows, 'target')}, but this batch has "
+                f"{new_batch.rows}; {OTHER_FOLDER_HINT}"
             )
-        if (len(self.joints), len(self.objectives)) != (len(present.joints), len(present.objectives)):
-            present_text, stored_text = (
-                f"{len(metadata.joints)} numbers in q and {len(metadata.objectives)} objectives"
-                for metadata in (present, self)
+        if (len(self.joints), len(self.objectives)) != (len(new_batch.joints), len(new_batch.objectives)):
+            new_text, stored_text = (
+                f"{format_count(len(metadata.joints), 'number')} in q and "
+                f"{format_count(len(metadata.objectives), 'objective')}"
+                for metadata in (new_batch, self)
             )
             raise BatchMismatch(
-                f"{where} contains a result with {stored_text}, but this batch has {present_text}; {OTHER_FOLDER_HINT}"
+                f"{location} contains a result with {stored_text}, but this batch has {new_text}; {OTHER_FOLDER_HINT}"
             )
-        parts = [part for part in present.fingerprint if self.fingerprint.get(part) != present.fingerprint[part]]
+        parts = [part for part in new_batch.fingerprint if self.fingerprint.get(part) != new_batch.fingerprint[part]]
         if parts:
             raise BatchMismatch(
-                f"{where} contains the result of another batch, with other {' and '.join(parts)}; {OTHER_FOLDER_HINT}"
+                f"{location} contains the result of another batch, with other {' and '.join(parts)}; "
+                f"{OTHER_FOLDER_HINT}"
             )
 
     def to_json(self) -> str:
@@ -233,8 +240,12 @@ class BatchMetadata:
         return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2) + "\n"
 
     @staticmethod
-    def from_json(text: str, where: str) -> BatchMetadata:
+    def from_json(text: str, location: str) -> BatchMetadata:
         """Return the metadata from a text that `to_json` wrote.
+
+        Args:
+            text: the JSON text.
+            location: path of the file, for messages.
 
         Raises:
             FormatError: if the text is not the metadata of a batch.
@@ -242,13 +253,13 @@ class BatchMetadata:
         try:
             data: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{where}: this is not JSON: {error}") from None
+            raise FormatError(f"{location}: this is not JSON: {error}") from None
         table = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         if table.get("format") != FORMAT:
-            raise FormatError(f"{where}: format is {table.get('format')!r}, but must be {FORMAT!r}")
+            raise FormatError(f"{location}: format is {table.get('format')!r}, but must be {FORMAT!r}")
         if table.get("version") != VERSION:
             raise FormatError(
-                f"{where}: version is {table.get('version')!r}, but this version of Mechanik reads {VERSION}"
+                f"{location}: version is {table.get('version')!r}, but this version of Mechanik reads {VERSION}"
             )
         rows, seed, seconds = table.get("rows"), table.get("seed"), table.get("seconds")
         joints, objectives, digests = table.get("joints"), table.get("objectives"), table.get("fingerprint")
@@ -257,7 +268,9 @@ class BatchMetadata:
             or not (_are_names(joints) and _are_names(objectives))
             or not (isinstance(digests, Mapping) and isinstance(seconds, float | int))
         ):
-            raise FormatError(f"{where}: rows, joints, objectives, seed, fingerprint or seconds is missing or invalid")
+            raise FormatError(
+                f"{location}: rows, joints, objectives, seed, fingerprint or seconds is missing or invalid"
+            )
         name_lists = [tuple(cast("Sequence[str]", names)) for names in (joints, objectives)]
         return BatchMetadata(
             cast("int", rows), name_lists[0], name_lists[1], seed, dict(cast("Fingerprint", digests)), float(seconds)
@@ -284,12 +297,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def array_shapes(metadata: BatchMetadata) -> dict[str, tuple[int, ...]]:
     """Return the shape of each array."""
-    rows = metadata.rows
+    row_count = metadata.rows
     return {
-        "q": (rows, len(metadata.joints)),
-        "errors": (rows, len(metadata.objectives), 2),
-        "iterations": (rows,),
-        STATUS: (rows,),
+        "q": (row_count, len(metadata.joints)),
+        "errors": (row_count, len(metadata.objectives), 2),
+        "iterations": (row_count,),
+        STATUS: (row_count,),
     }
 
 
@@ -328,13 +341,13 @@ def read_metadata(folder: Path) -> BatchMetadata:
 
 def write_metadata(folder: Path, metadata: BatchMetadata) -> None:
     """Write the metadata atomically: to a temporary file that is then renamed."""
-    temporary = folder / f"{METADATA_FILE}.part"
+    temporary_path = folder / f"{METADATA_FILE}.part"
     with reporting_write_errors(folder):
-        with open(temporary, "w", encoding="utf-8") as stream:
+        with open(temporary_path, "w", encoding="utf-8") as stream:
             stream.write(metadata.to_json())
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, folder / METADATA_FILE)
+        os.replace(temporary_path, folder / METADATA_FILE)
 
 
 def create_files(folder: Path, metadata: BatchMetadata) -> None:
@@ -351,18 +364,18 @@ def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
         return
     with reporting_write_errors(folder):
         for name, shape in array_shapes(metadata).items():
-            temporary = folder / f"{name}.npy.part"
+            temporary_path = folder / f"{name}.npy.part"
             dtype = np.dtype(ARRAY_DTYPES[name])
-            with open(temporary, "wb") as stream:
+            with open(temporary_path, "wb") as stream:
                 header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(stream, header)
                 if name == STATUS:
-                    for first in range(0, metadata.rows, ROWS_PER_WRITE):
-                        count = min(ROWS_PER_WRITE, metadata.rows - first)
-                        stream.write(np.full(count, BATCH_PENDING, dtype=dtype).tobytes())
+                    for first_row in range(0, metadata.rows, ROWS_PER_WRITE):
+                        row_count = min(ROWS_PER_WRITE, metadata.rows - first_row)
+                        stream.write(np.full(row_count, BATCH_PENDING, dtype=dtype).tobytes())
                 else:  # a sparse file, which needs no disk space yet
                     stream.truncate(stream.tell() + dtype.itemsize * int(np.prod(shape)))
-            os.replace(temporary, folder / f"{name}.npy")
+            os.replace(temporary_path, folder / f"{name}.npy")
 
 
 def read_arrays(folder: Path, metadata: BatchMetadata) -> Arrays:
@@ -386,12 +399,12 @@ def read_arrays(folder: Path, metadata: BatchMetadata) -> Arrays:
 
 
 class BatchWriter:
-    """Writer of results to the files of a folder; rows count as done after the next `commit`."""
+    """Writer of results to the files of a folder; rows count as finished after the next `commit`."""
 
     def __init__(self, folder: Path, metadata: BatchMetadata) -> None:
         self._folder, self._metadata = folder, metadata
         self._lock = threading.Lock()
-        self._uncommitted: list[tuple[RowNumbers, npt.NDArray[np.int8]]] = []
+        self._uncommitted_rows: list[tuple[RowIndices, npt.NDArray[np.int8]]] = []
         self._files: dict[str, BinaryIO] = {}
         self._offsets: dict[str, int] = {}
         with reporting_write_errors(folder):
@@ -402,22 +415,22 @@ class BatchWriter:
                 np.lib.format.read_array_header_1_0(file)
                 self._offsets[name] = file.tell()
 
-    def write_rows(self, rows: RowNumbers, results: RowResults) -> None:
+    def write_rows(self, rows: RowIndices, results: RowResults) -> None:
         """Write results of rows; any thread may call this."""
         with self._lock, reporting_write_errors(self._folder):
             for name, numbers in (("q", results.q), ("errors", results.errors), ("iterations", results.iterations)):
                 self._write(name, rows, numbers)
-            self._uncommitted.append((rows, results.code.astype(np.int8)))
+            self._uncommitted_rows.append((rows, results.code.astype(np.int8)))
 
     def commit(self) -> None:
-        """Mark all written rows as done, after their numbers are on the disk."""
+        """Mark all written rows as finished, after their numbers are on the disk."""
         with self._lock, reporting_write_errors(self._folder):
             for name in ARRAY_DTYPES:
-                if name != STATUS and self._uncommitted:
+                if name != STATUS and self._uncommitted_rows:
                     os.fsync(self._files[name].fileno())
-            while self._uncommitted:
-                self._write(STATUS, *self._uncommitted[-1])
-                self._uncommitted.pop()
+            while self._uncommitted_rows:
+                self._write(STATUS, *self._uncommitted_rows[-1])
+                self._uncommitted_rows.pop()
 
     def close(self, seconds: float) -> None:
         """Close the files after the last commit, and add `seconds` to the time spent in the metadata."""
@@ -427,15 +440,15 @@ class BatchWriter:
         if seconds:
             write_metadata(self._folder, self._metadata.with_seconds_added(seconds))
 
-    def _write(self, name: str, rows: RowNumbers, numbers: npt.NDArray[Any]) -> None:
+    def _write(self, name: str, rows: RowIndices, numbers: npt.NDArray[Any]) -> None:
         file, dtype = self._files[name], np.dtype(ARRAY_DTYPES[name])
         row_bytes = dtype.itemsize * int(np.prod(numbers.shape[1:]))
-        run_ends = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
-        for first, end in pairwise(run_ends):
+        run_bounds = [0, *(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
+        for first, end in pairwise(run_bounds):
             file.seek(self._offsets[name] + row_bytes * int(rows[first]))
-            unwritten = memoryview(np.ascontiguousarray(numbers[first:end], dtype=dtype).tobytes())
-            while unwritten:
-                unwritten = unwritten[file.write(unwritten) :]
+            unwritten_bytes = memoryview(np.ascontiguousarray(numbers[first:end], dtype=dtype).tobytes())
+            while unwritten_bytes:
+                unwritten_bytes = unwritten_bytes[file.write(unwritten_bytes) :]
 
 
 @contextmanager

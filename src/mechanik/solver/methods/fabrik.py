@@ -81,7 +81,7 @@ class Fabrik(Method):
         if look_ahead is not None and (
             isinstance(look_ahead, bool) or not isinstance(look_ahead, Integral) or look_ahead < 0
         ):
-            raise LimitsError(f"look_ahead must be a whole number of 0 or more, or None, not {look_ahead!r}")
+            raise LimitsError(f"look_ahead must be an integer of 0 or more, or None, not {look_ahead!r}")
 
     def check(self, problem: LeastSquaresProblem) -> None:
         super(Fabrik, self).check(problem)
@@ -154,8 +154,11 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
         is_pose, row = block[ROW_MASK] == FULL_POSE, block[FIRST_ROW]
         position_weight = float(tables["weight"][row])
         tip_length = tables["weight"][row + 3] / position_weight if is_pose else 0.0
-        for positions, first in ((target_positions, FRAME_A), (local_positions, FRAME_B)):
-            R, origin = frame_data[first : first + 9].reshape(3, 3), frame_data[first + 9 : first + 12]
+        for positions, frame_index in ((target_positions, FRAME_A), (local_positions, FRAME_B)):
+            R, origin = (
+                frame_data[frame_index : frame_index + 9].reshape(3, 3),
+                frame_data[frame_index + 9 : frame_index + 12],
+            )
             positions += [origin, *(origin + tip_length * R.T)] if is_pose else [origin]
         block_kinds = [POSE, TIP, TIP, TIP] if is_pose else [POINT]
         kinds, nodes = kinds + block_kinds, nodes + [int(block[NODE_B])] * len(block_kinds)
@@ -175,7 +178,7 @@ def _limits_and_columns(problem: LeastSquaresProblem) -> tuple[Array, Array, Ind
         tables["upper"][scalar_columns],
         scalar_columns,
     )
-    for first, v in tables["spherical"].reshape(-1, 2):
-        columns[first] = v
+    for x_index, v in tables["spherical"].reshape(-1, 2):
+        columns[x_index] = v
     columns[np.isin(columns, np.flatnonzero(~problem.free_columns))] = -1
     return lower, upper, columns

@@ -168,9 +168,10 @@ class JacobianTranspose(Method):
 
 
 SUFFICIENT_DECREASE = 1e-4
-"""Share of the decrease predicted by the slope that a step must reach; gamma in the paper, with the paper's value."""
+"""Ratio of the decrease of the cost to the decrease predicted by the slope that a step must reach; gamma in the paper,
+with the value of the paper."""
 MIN_STEP_RATIO = 1e-12
-"""Smallest share of the first step that the line search tries."""
+"""Smallest share of the first step in a line search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +216,7 @@ class GradientDescent(Method):
         ):
             raise LimitsError(f"step must be 'spectral', 'backtracking' or a number above 0, not {self.step!r}")
         if isinstance(self.memory, bool) or not isinstance(self.memory, Integral) or self.memory < 1:
-            raise LimitsError(f"memory must be a whole number of 1 or more, not {self.memory!r}")
+            raise LimitsError(f"memory must be an integer of 1 or more, not {self.memory!r}")
         for name in ("largest_step", "difference"):
             value = getattr(self, name)
             if isinstance(value, str) or not as_number(value, name, allow_infinite=name == "largest_step") > 0:
@@ -299,7 +300,7 @@ class GradientDescent(Method):
 def shortened_share(share: float, slope: float, rise: float) -> float:
     """Return the next share of a step in a line search.
 
-    It minimizes the parabola through the known values, and is at least a tenth and at most half of the share before.
+    It minimizes the parabola through the known values, and is at least a tenth and at most half of `share`.
 
     Args:
         share: share that was tried.
@@ -440,7 +441,7 @@ class LimitedMemoryBFGS(Method):
 
     def __post_init__(self) -> None:
         if isinstance(self.m, bool) or not isinstance(self.m, Integral) or self.m < 1:
-            raise LimitsError(f"m must be a whole number of 1 or more, not {self.m!r}")
+            raise LimitsError(f"m must be an integer of 1 or more, not {self.m!r}")
         largest_step = self.largest_step
         if isinstance(largest_step, str) or not as_number(largest_step, "largest_step", allow_infinite=True) > 0:
             raise LimitsError(f"largest_step must be above 0, not {largest_step!r}")

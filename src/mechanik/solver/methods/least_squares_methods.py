@@ -54,7 +54,7 @@ class LinearModel:
             are another.
         step: step of the problem, (n,).
         U, s, V: singular vectors (k, m), values (k,) and vectors (k, n) of J, as rows; valid after `spectral_step`.
-        has_soft: whether there are soft objectives.
+        has_soft_objectives: whether there are soft objectives.
     """
 
     def __init__(self, problem: LeastSquaresProblem, D_max: float = math.inf, D_max_angle: float = math.inf) -> None:
@@ -75,7 +75,7 @@ class LinearModel:
         self._soft_U, self._soft_s, self._soft_V = np.empty((k, soft_count)), np.empty(k), np.empty((k, n))
         self._soft_step = np.empty(n)
         self._workspace, self._column_states = np.empty(m), np.zeros(n, dtype=np.int64)
-        self.has_soft = soft_count > 0
+        self.has_soft_objectives = soft_count > 0
 
     def update(self) -> None:
         """Read residual and Jacobian at the present state of the problem."""
@@ -83,7 +83,7 @@ class LinearModel:
         least_squares_kernel.clip_errors(
             problem.residual, problem.jacobian, self.effectors, self._max_errors, self.e, self.J
         )
-        if self.has_soft:
+        if self.has_soft_objectives:
             self._soft_J[:] = problem.soft_jacobian
 
     def solve(self, write_step: Callable[[], object], hold_at_limits: bool) -> None:
@@ -125,17 +125,17 @@ def _find_effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: flo
     row_ranges: list[tuple[int, int]] = []
     max_errors: list[float] = []
     for block in tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks].tolist():
-        kind, first, row_count = block[BLOCK_KIND], block[FIRST_ROW], block[ROW_COUNT]
-        length_rows = 0
+        kind, first_row, row_count = block[BLOCK_KIND], block[FIRST_ROW], block[ROW_COUNT]
+        length_row_count = 0
         if kind in (POSE, AXIS):
-            length_rows = (block[ROW_MASK] & 7).bit_count()
+            length_row_count = (block[ROW_MASK] & 7).bit_count()
         elif kind in (DISTANCE, CENTRE_OF_MASS, TERRAIN_HEIGHT) or (
             kind == JOINT_VALUE and not tree.rotates[tree.v_of_x[block[X_INDEX]]]
         ):
-            length_rows = row_count
+            length_row_count = row_count
         for start, end, max_error in (
-            (first, first + length_rows, D_max),
-            (first + length_rows, first + row_count, D_max_angle),
+            (first_row, first_row + length_row_count, D_max),
+            (first_row + length_row_count, first_row + row_count, D_max_angle),
         ):
             if end > start:
                 row_ranges.append((start, end))
@@ -144,7 +144,8 @@ def _find_effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: flo
 
 
 RANK_TOLERANCE = 1e-9
-"""Relative singular value below which a direction is in the null space; soft objectives may change goals by this."""
+"""Ratio to the largest singular value below which a direction is in the null space; soft objectives may change goals by
+this ratio."""
 
 
 class NormalEquations:
@@ -216,7 +217,7 @@ class DampedLeastSquares(Method):
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         model = LinearModel(problem, self.D_max, self.D_max_angle)
-        normal_equations, follows_soft = NormalEquations(model), model.has_soft and self.gain > 0.0
+        normal_equations, follows_soft = NormalEquations(model), model.has_soft_objectives and self.gain > 0.0
 
         def write_step() -> None:
             if self.svd or follows_soft:
@@ -359,7 +360,7 @@ class PseudoInverse(Method):
 
         def write_step() -> None:
             model.spectral_step(0.0, self.rank_tolerance)
-            if model.has_soft and self.gain > 0.0:
+            if model.has_soft_objectives and self.gain > 0.0:
                 model.add_soft_step(self.gain, 0.0, self.rank_tolerance)
 
         while True:
@@ -422,7 +423,8 @@ class SelectivelyDamped(Method):
 
 
 ARMIJO_RATIO = 1e-4
-"""Share of the decrease predicted by the slope that a step must reach (alpha of Dennis and Schnabel)."""
+"""Ratio of the decrease of the cost to the decrease predicted by the slope that a step must reach (alpha of Dennis and
+Schnabel)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -516,8 +518,8 @@ def _line_search_minimizer(share: float, rise: float, last_share: float, last_ri
     """Return the share of a step that minimizes the parabola, or the cubic after two trials, through the known values.
 
     Args:
-        share, rise: share of the step in the last trial, and the increase of half the cost there.
-        last_share, last_rise: the same for the trial before; 0 if there is none.
+        share, rise: share of the step in this trial, and the increase of half the cost there.
+        last_share, last_rise: the same for the previous trial; 0 if there is none.
         slope: derivative of half the cost along the step.
     """
     if not (math.isfinite(rise) and math.isfinite(last_rise)):

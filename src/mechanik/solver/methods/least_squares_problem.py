@@ -42,7 +42,8 @@ class LeastSquaresProblem:
         mechanism: the mechanism.
         objectives: all objectives of the solver.
         problem: the compiled problem of the solver.
-        subproblem: the part of it that this object evaluates; `subproblem.packed.tables` has every table by name.
+        subproblem: the part of the problem that this object evaluates; `subproblem.packed.tables` has every table by
+            name.
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
         n: number of columns; each column is a dof that may move.
@@ -58,7 +59,7 @@ class LeastSquaresProblem:
             weight of the dof.
         bounded_columns: mask of the columns that have limits, (n,); spherical joints have none.
         q_lower, q_upper: limits of this solve, (nq,).
-        deadline: time of `time.perf_counter`, s; methods with long iterations check it.
+        deadline: time of `time.perf_counter`, s; methods with long iterations check the deadline.
         cache: data about the mechanism that a method stores for the next call.
 
     Example:

@@ -57,7 +57,7 @@ class LevenbergMarquardt(Method):
             or not isinstance(self.max_perturbations, Integral)
             or self.max_perturbations < 0
         ):
-            raise LimitsError(f"max_perturbations must be a whole number of 0 or more, not {self.max_perturbations!r}")
+            raise LimitsError(f"max_perturbations must be an integer of 0 or more, not {self.max_perturbations!r}")
         for name in ("damping", "largest_error", "largest_angle_error", "perturbation"):
             if isinstance(getattr(self, name), str):
                 raise LimitsError(f"{name} must be a number, not the text {getattr(self, name)!r}")

@@ -148,8 +148,9 @@ def _option_value(method: Method, name: str) -> float:
 
 
 SOFT_PATIENCE_ITERATIONS, SOFT_PROGRESS_RATIO = 3, 0.999
-"""Once the required objectives are met, an attempt ends after this many successive iterations that do not reduce the
-soft cost to this ratio. More patience improves soft objectives and costs iterations.
+"""Once the required objectives are met, an attempt ends after SOFT_PATIENCE_ITERATIONS successive iterations that do
+not reduce the soft cost to SOFT_PROGRESS_RATIO times its best value. More patience improves soft objectives and costs
+iterations.
 """
 
 
@@ -161,7 +162,7 @@ def run_method(
     The report is written to the table `report` of the subproblem, in the kernel's format.
 
     Args:
-        keeps_best: whether to return the best configuration of the attempt instead of the last.
+        keeps_best: whether to return the best configuration of the attempt instead of the last one.
     """
     max_iterations = method.default_iterations if options.max_iterations is None else options.max_iterations
     nq = problem.mechanism.nq
@@ -171,7 +172,7 @@ def run_method(
     was_clamped = not np.array_equal(problem.x[:nq], q0)
     best_x, best_merit = problem.x.copy(), _merit(problem)
     iterations, idle_iterations, status = 0, 0, CONVERGED
-    generator = method.iterate(problem)  # also marks the end of the iterations
+    generator = method.iterate(problem)  # `next` returns the generator itself at the end of the iterations
     while not problem.is_met or (uses_soft_objectives and idle_iterations < SOFT_PATIENCE_ITERATIONS):
         if iterations >= max_iterations or monitor.is_over():
             status = STOPPED if monitor.is_stopped else TIMEOUT
@@ -211,7 +212,7 @@ def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
 
 
 def _final_status(problem: LeastSquaresProblem, status: float, options: Options) -> float:
-    """Return the final status of a stopped attempt: NOT_CLOSED with open loops, CLOSEST at a stationary point."""
+    """Return the final status of an attempt: NOT_CLOSED if a loop is not closed, CLOSEST at a stationary point."""
     if not problem.are_loops_closed():
         return NOT_CLOSED
     if status in (STALLED, TIMEOUT):

@@ -70,7 +70,7 @@ def make_method(solver: str | Method, options: dict[str, Any]) -> tuple[Method, 
 
 
 def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Method | None, str]:
-    """Return the method to use if Levenberg-Marquardt fails from the start, or None, and a sentence that says why.
+    """Return the method to use if Levenberg-Marquardt fails from the start, or None, and a sentence with the reason.
 
     Levenberg-Marquardt is the fastest in `docs/comparison.md` and supports every problem, so it comes first. It may end
     in a local minimum or at a limit. A closed form has neither problem, but takes 50 times as long. So it comes second,

@@ -22,10 +22,10 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_number
 
 PROGRESS_WINDOW = 5
-"""Number of iterations over which progress is measured; methods with momentum may increase the error for some."""
+"""Number of iterations over which progress is measured; methods with momentum may increase the error in some."""
 PROGRESS_RATIO = 0.995
-"""A descent ends if the cost after a window is more than this share of the cost before; at this rate the descent would
-take thousands of iterations.
+"""A descent ends if the ratio of the cost after a window to the cost before the window is above this; at this rate the
+descent would take thousands of iterations.
 """
 
 
@@ -69,9 +69,9 @@ def descent_iterations(iterations: int | None, method: Method, divisor: int) -> 
 
 
 def check_count(value: object, name: str, minimum: int = 1) -> None:
-    """Raise `LimitsError` if a value is not a whole number of `minimum` or more."""
+    """Raise `LimitsError` if a value is not an integer of `minimum` or more."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
-        raise LimitsError(f"{name} must be a whole number of {minimum} or more, not {value!r}")
+        raise LimitsError(f"{name} must be an integer of {minimum} or more, not {value!r}")
 
 
 def check_ratio(value: object, name: str) -> None:
@@ -81,8 +81,8 @@ def check_ratio(value: object, name: str) -> None:
 
 
 DESCENT_DIVISOR = 5
-"""The local method has a default number of iterations; a descent after a jump makes this fraction of them. From a new
-best state the descent makes all of them, since a slow method would otherwise never reach the tolerance.
+"""The default number of iterations of the local method is divided by this for a descent after a jump. A descent from a
+new best state is not shortened, since a slow method would otherwise never reach the tolerance.
 """
 
 
@@ -92,8 +92,8 @@ class Annealing(Method):
 
     The first iteration is a descent without a jump. The temperature determines the size of a jump and which states are
     accepted: an increase d of the error is accepted with probability exp(-d / temperature). The error is the root of
-    the cost: weighted, in rad and characteristic lengths. The best state is stored, and a new best state gets a longer
-    descent.
+    the cost: weighted, in rad and characteristic lengths. A new best state gets a longer descent, and the
+    solver returns the best state.
 
     Attributes:
         local: local method, by name or as an object.
@@ -171,7 +171,7 @@ def random_offsets(problem: LeastSquaresProblem, size: float) -> Array:
 
 
 INERTIA = 0.5
-"""Largest share of the parent's step that is added to the step of a child."""
+"""Largest share of the first parent's step that is added to the step of a child."""
 
 
 class Population:
@@ -212,10 +212,10 @@ class Population:
         order = np.argsort(self.cost, kind="stable")
         self.x, self.cost, self.momentum = self.x[order], self.cost[order], self.momentum[order]
 
-    def scatter(self, first: int) -> None:
-        """Replace all individuals from index `first` by random states, uniform within the limits or over `span`."""
+    def scatter(self, first_index: int) -> None:
+        """Replace all individuals from `first_index` on by random states, uniform within the limits or over `span`."""
         problem, rng = self.problem, self.problem.rng
-        count = len(self.x) - first
+        count = len(self.x) - first_index
         problem.x[:] = self._start_x
         lower, upper, span = problem.lower, problem.upper, self.span
         lower_step = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - span, -0.5 * span))
@@ -223,13 +223,13 @@ class Population:
         steps = lower_step + (upper_step - lower_step) * rng.random((count, problem.n))
         for _, v in self._quaternions:
             steps[:, v : v + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
-        self._move(range(first, len(self.x)), np.broadcast_to(self._start_x, (count, len(self._start_x))), steps)
-        self.momentum[first:] = 0.0
+        self._move(range(first_index, len(self.x)), np.broadcast_to(self._start_x, (count, len(self._start_x))), steps)
+        self.momentum[first_index:] = 0.0
 
-    def breed(self, elites: int) -> None:
-        """Replace all but the first `elites` individuals by children; the population must be sorted."""
+    def breed(self, elite_count: int) -> None:
+        """Replace all but the first `elite_count` individuals by children; the population must be sorted."""
         rng, N, n = self.problem.rng, len(self.x), self.problem.n
-        count = N - elites
+        count = N - elite_count
         extinction = self._extinction()
         probabilities = np.arange(N, 0, -1) / (N * (N + 1) / 2)  # better individuals have more children
         parents = np.searchsorted(np.cumsum(probabilities), rng.random((3, count))).clip(max=N - 1)
@@ -238,12 +238,12 @@ class Population:
         inertia = self.momentum[first_parents] * (INERTIA * rng.random((count, 1)))
         adoption = self._difference(first_parents, third_parents) * (0.5 * rng.random((count, 1)))
         mutation_strength = 0.5 * (extinction[first_parents] + extinction[second_parents])[:, None]
-        mutates = rng.random((count, n)) < (mutation_strength * (n - 1) + 1) / n
-        mutation = np.where(mutates, mutation_strength * self.span * (rng.random((count, n)) - 0.5), 0.0)
+        is_mutated = rng.random((count, n)) < (mutation_strength * (n - 1) + 1) / n
+        mutation = np.where(is_mutated, mutation_strength * self.span * (rng.random((count, n)) - 0.5), 0.0)
         steps = crossover + inertia + adoption + mutation
-        self._move(range(elites, N), self.x[first_parents], steps)
-        self.momentum[elites:] = steps
-        self.momentum[:elites] = 0.0
+        self._move(range(elite_count, N), self.x[first_parents], steps)
+        self.momentum[elite_count:] = steps
+        self.momentum[:elite_count] = 0.0
 
     def _extinction(self) -> Array:
         """Return the extinction factor of Starke, (N,): 0 for the best to 1 for the worst, by cost and rank.
@@ -269,9 +269,9 @@ class Population:
     def _move(self, indices: range, starts: Array, steps: Array) -> None:
         """Set each individual of `indices` to its start plus its step, clamped to the limits."""
         problem = self.problem
-        locked = ~problem.free_columns
-        if locked.any():
-            steps[:, locked] = 0.0
+        is_locked = ~problem.free_columns
+        if is_locked.any():
+            steps[:, is_locked] = 0.0
         starts = starts.copy()  # parents may be among the replaced individuals
         for i, x, step in zip(indices, starts, steps, strict=True):
             problem.x[:], problem.step[:] = x, step
@@ -282,7 +282,7 @@ class Population:
 BEST_DESCENT_FACTOR = 10
 """Ratio of the descent iterations of the best individual to those of other elites, so that the best can converge."""
 IMPROVEMENT_RATIO = 0.99
-"""A generation makes progress if its best cost is below this share of the best cost at the last progress."""
+"""A generation makes progress if the ratio of its best cost to the best cost at the last progress is below this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,10 +292,10 @@ class Evolution(Method):
     The first iteration is a descent from the start. If it does not meet the goals, a random population is created. The
     elites of a generation descend and survive; children replace all other individuals. Two parents are drawn by rank,
     and each value of the child is drawn between their values. To this are added a share of the step of the first parent
-    and a step towards a third, better individual (adoption). Values mutate more often and farther if the parents are
-    close to extinction, that is, if their cost is high within the population. If the best individual no longer
-    improves, a random population replaces all individuals; only the best state so far is kept. All steps are on the
-    configuration manifold: quaternions are rotated.
+    and a step towards the best of three drawn individuals (adoption). Values mutate more often and farther if the
+    parents are close to extinction, that is, if their cost is high within the population. If the best individual no
+    longer improves, a random population replaces all individuals; only the best state so far is stored. All steps are
+    on the configuration manifold: quaternions are rotated.
 
     If there are loops, states with closed loops rank before all other states; the local method closes the loops.
 

@@ -28,13 +28,14 @@ MAX_STARTS, SELF_MOTION_SAMPLES = 2000, 8
 """Default maximum number of starts, and of samples per self-motion."""
 STARTS_PER_BLOCK = 64
 """Number of starts in the first block; later blocks have up to four times as many."""
-DESCENTS_WITHOUT_NEW = 300
-"""Number of consecutive descents without a new solution after which the search stops; it continues at least until twice
-the number of descents at which the last new solution was found. A larger number costs time and misses fewer solutions:
-in 40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to most others.
+DESCENTS_WITHOUT_NEW_SOLUTION = 300
+"""Minimum number of successive converged descents without a new solution before the search stops. This number must also
+reach twice the number of converged descents up to the last new solution. A larger number costs time and misses fewer
+solutions: in 40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to
+most others.
 """
 NEIGHBOUR_DISTANCE = 0.5
-"""Scaled units; between two isolated solutions that are closer than this, a third one is searched."""
+"""Scaled units; a third isolated solution is searched between two that are closer than this."""
 CLOSED_FORM_TOLERANCE = 1e-7
 """Scaled units; a closed-form solution is accepted if its residual is smaller."""
 ELBOW_SAMPLES = 120
@@ -42,16 +43,18 @@ ELBOW_SAMPLES = 120
 elbow angles have no solution.
 """
 COLLISION_SAMPLE_FACTOR = 8
-"""Factor for the samples per self-motion if collisions are checked, so that short collision-free pieces are found."""
+"""Factor for the samples per self-motion if collisions are checked, so that short collision-free parts are found."""
 DESCENTS_WITHOUT_NEW_CURVE = 48
-"""The same as `DESCENTS_WITHOUT_NEW` for solutions on curves. Curves are few, and many descents end on each."""
+"""Number of successive converged descents without a new solution after which the search stops if there is a self-motion
+curve. Curves are few, and many descents end on each of them.
+"""
 
 
 def all_solutions(
     context: SearchContext,
     *,
     limit: int | None = None,
-    tries: int = MAX_STARTS,
+    max_attempts: int = MAX_STARTS,
     samples: int = SELF_MOTION_SAMPLES,
     windings: bool = False,
     rng: np.random.Generator | None = None,
@@ -60,10 +63,10 @@ def all_solutions(
     """Find all solutions of a target.
 
     Args:
-        context: the problem, the start q0 and the descents.
+        context: the constraints, the reference q0, the starts and the descent functions.
         limit: maximum number of solutions, the nearest ones; None for all.
-        tries: maximum number of starts, without a closed form.
-        samples: maximum number of samples per self-motion; with two or more free dofs, in total.
+        max_attempts: maximum number of starts, without a closed form.
+        samples: maximum number of samples per self-motion; all self-motions with two or more free dofs count as one.
         windings: whether to return all solutions inside the limits that differ by full rotations (not for joints
             without limits), instead of the nearest to q0.
         rng: random generator for the starts; the default is the Halton sequence, the same in each call.
@@ -73,27 +76,29 @@ def all_solutions(
         The solutions, nearest to q0 first.
 
     Raises:
-        LimitsError: if `limit`, `tries` or `samples` is not a positive integer.
+        LimitsError: if `limit`, `max_attempts` or `samples` is not a positive integer.
     """
-    for name, value in (("tries", tries), ("samples", samples), ("limit", limit)):
+    for name, value in (("max_attempts", max_attempts), ("samples", samples), ("limit", limit)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value < 1):
-            raise LimitsError(f"{name} must be a whole number of 1 or more, not {value!r}")
+            raise LimitsError(f"{name} must be an integer of 1 or more, not {value!r}")
     constraints, q0 = context.constraints, context.q0
     pool = SolutionPool(constraints)
     start_count, descent_count, complete = 0, 0, False
     if context.closed_form is not None:
         complete = _add_closed_form(context, context.closed_form, pool)
     else:
-        start_count, descent_count = _add_from_starts(context, pool, tries, samples, rng)
+        start_count, descent_count = _add_from_starts(context, pool, max_attempts, samples, rng)
     q, component, arcs = collect_solutions(
         pool, q0, samples if collision_constraint is None else COLLISION_SAMPLE_FACTOR * samples
     )
     if windings and len(q):
         q, component = _all_windings(constraints, q, component)
-    why = _explanation(context, pool, len(q), start_count, descent_count)
+    explanation = _explanation(context, pool, len(q), start_count, descent_count)
     if collision_constraint is not None and len(q):
         is_free, count = collision_constraint.are_free(q), len(q)
-        why += f"; {count - int(is_free.sum())} of {format_count(count, 'solution')} are in collision and are removed"
+        explanation += (
+            f"; {count - int(is_free.sum())} of {format_count(count, 'solution')} removed because of collisions"
+        )
         q, component = _thin_out(constraints, q[is_free], component[is_free], samples)
     distance = constraints.distance(q0, q)
     order = np.argsort(distance, kind="stable")[:limit]
@@ -101,10 +106,10 @@ def all_solutions(
         q=q[order],
         distance=distance[order],
         component=component[order],
-        redundant=pool.redundant,
+        redundancy=pool.redundancy,
         complete=complete,
-        why=why,
-        tries=start_count,
+        explanation=explanation,
+        attempts=start_count,
         _arcs=tuple(arcs),
         _constraints=constraints,
         _revision=constraints.mechanism.revision,
@@ -114,33 +119,35 @@ def all_solutions(
 
 def _add_closed_form(context: SearchContext, form: ClosedForm, pool: SolutionPool) -> bool:
     """Add the solutions of a closed form to the pool; return whether they are complete."""
-    constraints, q0, X, columns = context.constraints, context.q0, context.X_world_link, form.axes.columns
+    constraints, q0, columns = context.constraints, context.q0, form.axes.columns
+    X_world_link = context.X_world_link
     if isinstance(form.formula, SRS):
-        elbows = form.elbow_angle(q0) + TWO_PI * np.arange(ELBOW_SAMPLES) / ELBOW_SAMPLES
-        angles, exists = form.solve_all(X, near=q0[columns], elbow=elbows)
+        elbow_angles = form.elbow_angle(q0) + TWO_PI * np.arange(ELBOW_SAMPLES) / ELBOW_SAMPLES
+        angles, exists = form.solve_all(X_world_link, near=q0[columns], elbow=elbow_angles)
         complete = bool(exists.all())
         if complete:  # every self-motion contains every elbow angle; three are used, since one may be singular
             angles, exists = angles[:: ELBOW_SAMPLES // 3], exists[:: ELBOW_SAMPLES // 3]
     else:
-        angles, exists = form.solve_all(X, near=q0[columns])
+        angles, exists = form.solve_all(X_world_link, near=q0[columns])
         complete = True
     solutions = angles[exists]
     q = np.tile(q0, (len(solutions), 1))
     q[:, columns] = solutions
     # the formula of a planar 2R arm solves for the position only, but the target may have a rotation
     pool.add(q[np.abs(constraints.residual_and_jacobian(q)[0]).max(axis=1, initial=0.0) < CLOSED_FORM_TOLERANCE])
-    return complete and (isinstance(form.formula, SRS) or pool.redundant == 0)
+    return complete and (isinstance(form.formula, SRS) or pool.redundancy == 0)
 
 
 def _add_from_starts(
-    context: SearchContext, pool: SolutionPool, tries: int, samples: int, rng: np.random.Generator | None
+    context: SearchContext, pool: SolutionPool, max_attempts: int, samples: int, rng: np.random.Generator | None
 ) -> tuple[int, int]:
-    """Add solutions found by descents to the pool; return the numbers of all starts and of successful starts."""
+    """Add solutions found by descents to the pool; return the number of starts and the number of starts that
+    led to a solution."""
     constraints, q0 = context.constraints, context.q0
-    start_count = descent_count = descents_at_last_new = 0
+    start_count = descent_count = descents_at_last_solution = 0
     ignore_limits = False
-    while start_count < tries:
-        count = min(max(STARTS_PER_BLOCK, min(start_count, 4 * STARTS_PER_BLOCK)), tries - start_count)
+    while start_count < max_attempts:
+        count = min(max(STARTS_PER_BLOCK, min(start_count, 4 * STARTS_PER_BLOCK)), max_attempts - start_count)
         starts = context.starts(start_count, count, rng, ignore_limits)
         if start_count == 0:
             starts[0] = q0
@@ -157,64 +164,67 @@ def _add_from_starts(
             candidates, is_valid = constraints.polish(candidates, q0)
             candidates = candidates[is_valid]
         if pool.add(candidates):
-            descents_at_last_new = descent_count
-        if len(pool.multi_dof) >= 16 * samples:
+            descents_at_last_solution = descent_count
+        if len(pool.multi_dof_solutions) >= 16 * samples:
             break
-        max_descents_without_new = (
-            DESCENTS_WITHOUT_NEW_CURVE if pool.curves else max(DESCENTS_WITHOUT_NEW, 2 * descents_at_last_new)
+        max_descents_without_solution = (
+            DESCENTS_WITHOUT_NEW_CURVE
+            if pool.curves
+            else max(DESCENTS_WITHOUT_NEW_SOLUTION, 2 * descents_at_last_solution)
         )
-        if descent_count - descents_at_last_new >= max_descents_without_new:
+        if descent_count - descents_at_last_solution >= max_descents_without_solution:
             break
-        ignore_limits = bool(pool.curves) and context.descents_beyond_limits is not None and not ignore_limits
+        ignore_limits = bool(pool.curves) and context.descend_beyond_limits is not None and not ignore_limits
     while _search_between(pool, q0):
         pass
     return start_count, descent_count
 
 
 def _search_between(pool: SolutionPool, q0: Array) -> int:
-    """Start Newton's method between close isolated solutions; return the number of new solutions.
+    """Search between close isolated solutions by Newton's method; return the number of new solutions.
 
-    Near a pose at which three solutions coincide, hardly any other start leads to the middle solution.
+    Near a pose at which three solutions coincide, very few other starts lead to the middle solution.
     """
-    constraints, known_q = pool.constraints, pool.isolated.q
+    constraints, known_q = pool.constraints, pool.isolated_solutions.q
     i, j = np.triu_indices(len(known_q), 1)
     step = constraints.wrapped_difference(known_q[i], known_q[j])
     close_pairs = np.flatnonzero(np.abs(step).max(axis=1, initial=0.0) < NEIGHBOUR_DISTANCE)
     starts = [constraints.step(known_q[i[close_pairs]], fraction * step[close_pairs]) for fraction in (0.25, 0.5, 0.75)]
-    polished, is_valid = constraints.polish(np.concatenate(starts), q0)
-    return pool.add(polished[is_valid])
+    polished_q, is_valid = constraints.polish(np.concatenate(starts), q0)
+    return pool.add(polished_q[is_valid])
 
 
 def collect_solutions(
     pool: SolutionPool, q0: Array, samples: int
 ) -> tuple[Array, Indices, list[SelfMotionCurve | None]]:
-    """Return the solutions (k, nq) of a pool inside the limits, their components, and the arc of each component.
+    """Return the solutions (k, nq) of a pool inside the limits, the index of the
+    component of each solution (k,), and the arc of each component (None: not on an arc).
 
     Args:
         q0: (nq,) reference for full rotations and distances.
-        samples: maximum number of samples per self-motion.
+        samples: maximum number of samples per self-motion; all self-motions with two or more free dofs count as one.
     """
     constraints = pool.constraints
-    points, inside = constraints.unwrap(pool.isolated.q, q0)
-    groups: list[Array] = [point[None] for point in points[inside]]
-    components: list[SelfMotionCurve | None] = [None] * len(groups)
+    points, is_inside = constraints.unwrap(pool.isolated_solutions.q, q0)
+    groups: list[Array] = [point[None] for point in points[is_inside]]
+    component_arcs: list[SelfMotionCurve | None] = [None] * len(groups)
     arcs = [arc for curve in pool.curves for arc in arcs_within_limits(constraints, curve)]
-    seeds, inside = constraints.unwrap(pool.seeds, q0)
-    arcs += single_point_arcs(constraints, arcs, seeds[inside])
+    curve_solutions, is_inside = constraints.unwrap(pool.curve_solutions, q0)
+    arcs += single_point_arcs(constraints, arcs, curve_solutions[is_inside])
     groups += [sample_arc(constraints, arc, q0, samples) for arc in arcs]
-    components += arcs
-    multi_dof, inside = constraints.unwrap(pool.multi_dof, q0)
-    multi_dof = multi_dof[inside]
-    if len(multi_dof):
-        nearest = approach_along_self_motion(
-            constraints, multi_dof[np.argsort(constraints.distance(q0, multi_dof))[:SELF_MOTION_SAMPLES]], q0
+    component_arcs += arcs
+    solutions, is_inside = constraints.unwrap(pool.multi_dof_solutions, q0)
+    solutions = solutions[is_inside]
+    if len(solutions):
+        candidates = approach_along_self_motion(
+            constraints, solutions[np.argsort(constraints.distance(q0, solutions))[:SELF_MOTION_SAMPLES]], q0
         )
-        nearest = nearest[np.argmin(constraints.distance(q0, nearest))]
-        multi_dof = np.concatenate([nearest[None], multi_dof])
-        groups.append(multi_dof[farthest_point_sample(constraints, multi_dof, samples)])
-        components.append(None)
+        nearest_q = candidates[np.argmin(constraints.distance(q0, candidates))]
+        solutions = np.concatenate([nearest_q[None], solutions])
+        groups.append(solutions[farthest_point_sample(constraints, solutions, samples)])
+        component_arcs.append(None)
     component = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-    return np.concatenate([np.zeros((0, constraints.mechanism.nq)), *groups]), component, components
+    return np.concatenate([np.zeros((0, constraints.mechanism.nq)), *groups]), component, component_arcs
 
 
 def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -> tuple[Array, Indices]:
@@ -244,7 +254,8 @@ def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -
 
 
 def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
-    """Return at most `samples` solutions per component, as far apart as possible, always with the first solution."""
+    """Return at most `samples` solutions per component, as far apart as possible, always with the first
+    solution of the component."""
     chosen_indices: list[int] = []
     for index in dict.fromkeys(component.tolist()):
         component_indices = np.flatnonzero(component == index)
@@ -257,7 +268,7 @@ def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, sampl
 
 
 def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_count: int, descent_count: int) -> str:
-    pool_size = len(pool.isolated.q) + len(pool.curves) + len(pool.multi_dof)
+    pool_size = len(pool.isolated_solutions.q) + len(pool.curves) + len(pool.multi_dof_solutions)
     if context.closed_form is not None:
         source = f"the closed form of a {context.closed_form.kind} arm"
         if count:
@@ -267,14 +278,16 @@ def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_c
             if pool_size
             else f"out of reach: {source} has no solution"
         )
+    starts = format_count(start_count, "start")
     if not count:
-        return f"not reached from {start_count} starts: no descent ended at a solution inside the limits"
-    return f"from {start_count} starts, of which {descent_count} led to a solution"
+        return f"not reached from {starts}: no descent ended at a solution inside the limits"
+    return f"from {starts}, of which {descent_count} led to a solution"
 
 
 BLOCKS_WITHOUT_PROGRESS = 2
-"""Number of consecutive blocks of starts without progress after which the search stops. Tuned on a Panda by comparison
-with all points of all its self-motions; more blocks cost time and find rarer self-motions.
+"""Number of consecutive blocks of starts without progress after which `nearest_solution`
+stops. Tuned on a Panda by comparison
+with all points of all its self-motions. More blocks cost time and find rarer self-motions.
 """
 FIRST_APPROACH_STEPS, APPROACH_CANDIDATES = 10, 8
 """Number of steps towards q0 for all candidates, and number of nearest candidates that are moved further after them."""
@@ -285,7 +298,7 @@ NEAREST_MAX_STARTS = 512
 
 
 def nearest_solution(
-    context: SearchContext, *, tries: int = NEAREST_MAX_STARTS, rng: np.random.Generator | None = None
+    context: SearchContext, *, max_attempts: int = NEAREST_MAX_STARTS, rng: np.random.Generator | None = None
 ) -> Array | None:
     """Return the solution (nq,) nearest to q0; None if no solution is found.
 
@@ -293,17 +306,17 @@ def nearest_solution(
     closed form or of descents from many starts are moved along their self-motion to the point nearest to q0.
 
     Args:
-        tries: maximum number of starts.
+        max_attempts: maximum number of starts.
         rng: random generator for the starts; the default is the Halton sequence.
     """
     form = context.closed_form
     if form is not None and not isinstance(form.formula, SRS):
         return _nearest_by_closed_form(context, form)
     constraints, q0 = context.constraints, context.q0
-    best: Array | None = None
+    best_q: Array | None = None
     best_distance, idle_blocks, start_count = np.inf, 0, 0
-    while start_count < tries and idle_blocks < BLOCKS_WITHOUT_PROGRESS:
-        starts = context.starts(start_count, min(STARTS_PER_BLOCK, tries - start_count), rng)
+    while start_count < max_attempts and idle_blocks < BLOCKS_WITHOUT_PROGRESS:
+        starts = context.starts(start_count, min(STARTS_PER_BLOCK, max_attempts - start_count), rng)
         if start_count == 0:
             starts[0] = q0
         start_count += len(starts)
@@ -312,9 +325,9 @@ def nearest_solution(
         if (
             start_count <= STARTS_PER_BLOCK
             and form is not None
-            and (seed := form.nearest(context.X_world_link, q0)) is not None
+            and (nearest_q := form.nearest(context.X_world_link, q0)) is not None
         ):
-            candidates = np.vstack([candidates, seed])  # for an S-R-S arm the nearest solution, or one close to it
+            candidates = np.vstack([candidates, nearest_q])  # for an S-R-S arm the nearest solution, or one close to it
         if not len(candidates):
             continue
         if not (constraints.redundancy(candidates) > 0).all():
@@ -326,8 +339,8 @@ def nearest_solution(
         distances = constraints.distance(q0, candidates)
         idle_blocks += 1
         if distances.min() < best_distance - MIN_PROGRESS:
-            best, best_distance, idle_blocks = candidates[int(np.argmin(distances))], float(distances.min()), 0
-    return best
+            best_q, best_distance, idle_blocks = candidates[int(np.argmin(distances))], float(distances.min()), 0
+    return best_q
 
 
 def _nearest_by_closed_form(context: SearchContext, form: ClosedForm) -> Array | None:

@@ -1,23 +1,24 @@
 """Closed-form equations of the arm families: planar arms, three parallel axes, spherical wrist, S-R-S.
 
-Planar arms (all axes parallel): two triangles, elbow up and elbow down.
+Planar arms (all axes parallel). The two links form a triangle with two solutions, elbow up and elbow down.
 
 Three parallel axes (6R arms whose axes 2, 3 and 4 are parallel, as those of Universal Robots). Rotations about the
 parallel axes do not change the coordinate of a point, or of a direction, along their common direction h. A point and
 the direction of axis 6 give two equations for angles 1 and 5, linear in the cosines and sines of both; if axes 5 and 6
-intersect, one equation does not contain angle 5. Then angle 6 follows, and a planar arm remains.
+intersect, one equation does not contain angle 5. Then angle 6 follows, and angles 2, 3 and 4 are those of a planar arm.
 
 Spherical wrist (6R arms whose axes 4, 5 and 6 intersect in a point; axes 1, 2 and 3 are arbitrary). D. L. Pieper, "The
 Kinematics of Manipulators under Computer Control", Stanford 1968: the position of that point alone determines the first
-three angles, with up to four solutions, and for each of them the wrist has two solutions. A rotation about axis 1
+three angles, with up to four solutions. For each of these, the wrist has two solutions. A rotation about axis 1
 preserves the coordinate of the point along axis 1, and its distance from a point of that axis. These two quantities
 give equations from which angles 1 and 2 are eliminated. One equation in the third angle remains: it is linear in its
 cosine and sine if axes 1 and 2 intersect or are parallel, a quadratic if axes 2 and 3 intersect or are parallel, and
 otherwise a quartic.
 
 S-R-S (7R arms with a spherical shoulder, one elbow axis and a spherical wrist, like a human arm). The distance from
-shoulder to wrist determines the angle of the elbow joint; then the arm can still rotate about the line between them.
-This angle is a parameter: the elbow angle. Shoulder, elbow and wrist have two solutions each, so there are eight for
+shoulder to wrist determines the angle of the elbow joint. The arm can still rotate about the line from shoulder to
+wrist: this rotation is the elbow angle, a parameter. Shoulder, elbow and wrist have two solutions each, so there are
+    eight for
 each elbow angle. M. Shimizu, H. Kakuya, W.-K. Yoon, K. Kitagaki, K. Kosuge, "Analytical Inverse Kinematic Computation
 for 7-DOF Redundant Manipulators with Joint Limits and Its Application to Redundancy Resolution", IEEE Transactions on
 Robotics 24, 2008.
@@ -42,7 +43,7 @@ from mechanik.solver.search.subproblems import (
     circle_and_conic,
     other_leg,
     perpendicular_basis,
-    rotated,
+    rotate_about,
     rotation_about,
     rotation_angle_onto,
     sinusoid_roots,
@@ -77,7 +78,7 @@ class TwoLinkSolver:
         D = dot(goal, goal) - a @ a - b @ b
         ones = np.ones_like(D)
         q2 = sinusoid_roots(A * ones, B * ones, D, free_angles[:, 1], self.size**2)
-        tip = a + rotated(self.h, q2, np.broadcast_to(b, (*q2.shape, 3)))
+        tip = a + rotate_about(self.h, q2, np.broadcast_to(b, (*q2.shape, 3)))
         q1 = rotation_angle_onto(
             self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free_angles[:, None, 0], self.size
         )
@@ -164,7 +165,7 @@ class ThreeParallel:
         self.h = h = directions[1]
         h5, h6 = directions[4], directions[5]
         self.p1 = points[0]
-        self.p5, self.p6 = p5, p6 = lines.common_normal(points[4], h5, points[5], h6)
+        self.p5, self.p6 = p5, p6 = lines.nearest_points_of_lines(points[4], h5, points[5], h6)
         self.planar = ThreeParallelAxes(directions[1:4], points[1:4], size)
         # coordinates along h of the point p6 and of the direction h6: coefficients of 1, cos q5, sin q5
         point, tip = _projection(h, h5, p6 - p5), _projection(h, h5, h6)
@@ -183,12 +184,14 @@ class ThreeParallel:
         R = T[:, :3, :3]
         q1, q5 = self._angles_1_and_5(T, near)  # (m, 4) each
         # R1' R = (rotation about h) R5 R6, so R1' R and R5 R6 map the same vector to h
-        h_in_link = np.swapaxes(R, -1, -2)[:, None] @ rotated(h1, q1, np.broadcast_to(h, (*q1.shape, 3)))[..., None]
+        h_in_link = (
+            np.swapaxes(R, -1, -2)[:, None] @ rotate_about(h1, q1, np.broadcast_to(h, (*q1.shape, 3)))[..., None]
+        )
         q6 = rotation_angle_onto(
-            h6, h_in_link[..., 0], rotated(h5, -q5, np.broadcast_to(h, (*q5.shape, 3))), near[:, None, 5]
+            h6, h_in_link[..., 0], rotate_about(h5, -q5, np.broadcast_to(h, (*q5.shape, 3))), near[:, None, 5]
         )
         # recomputed from angle 6, because an arc cosine has only half of the digits of an angle near zero
-        q5 = rotation_angle_onto(h5, rotated(h6, q6, h_in_link[..., 0]), np.broadcast_to(h, (*q5.shape, 3)), q5)
+        q5 = rotation_angle_onto(h5, rotate_about(h6, q6, h_in_link[..., 0]), np.broadcast_to(h, (*q5.shape, 3)), q5)
         displacement = (
             _inverse_rotation(h1, self.p1, q1)
             @ T[:, None]
@@ -348,7 +351,7 @@ class ThreeAxisPositioner:
         v = np.stack([x, y], axis=-1) @ self.V @ self.basis
         g = self.b + np.cos(q3)[..., None] * self.r + np.sin(q3)[..., None] * self.s
         q2 = rotation_angle_onto(h2, g, v, near[:, None, 1])
-        arm = self.d + rotated(h2, q2, g)
+        arm = self.d + rotate_about(h2, q2, g)
         q1 = rotation_angle_onto(h1, arm, np.broadcast_to(from_axis[:, None], arm.shape), near[:, None, 0])
         return np.stack([q1, q2, q3], axis=-1)
 
@@ -468,7 +471,7 @@ class SRS:
     def _reach_and_side(self, q4: Array) -> tuple[Array, Array]:
         """Return the vector from shoulder to wrist and the elbow side, (..., 3) each, before the shoulder rotates."""
         k = self.h[3]
-        reach = self.upper_arm + rotated(k, q4, np.broadcast_to(self.forearm, (*q4.shape, 3)))
+        reach = self.upper_arm + rotate_about(k, q4, np.broadcast_to(self.forearm, (*q4.shape, 3)))
         side = cross(k, reach)
         threshold = MIN_ELBOW_SINE * float(length(self.upper_arm)) * length(side)
         side = np.where((side @ self.upper_arm < -threshold)[..., None], -side, side)

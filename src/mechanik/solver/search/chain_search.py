@@ -29,10 +29,10 @@ class ChainResult:
     Attributes:
         code: return code of the kernel; negative if not solved.
         q: (nq,) the solution, or the closest configuration that was found.
-        attempts: number of starts.
-        iterations: number of iterations of all starts.
+        attempts: number of attempts.
+        iterations: number of iterations of all attempts.
         cost: sum of squared weighted residuals at `q`, as in the general kernel.
-        seconds: time so far, s.
+        seconds: time of the call until the result was read, s; 0 if not measured.
     """
 
     code: int
@@ -52,10 +52,10 @@ LONG_CHAIN_JOINTS = 30
 """Number of joints; a longer chain gets half of the iteration budget, since its final descents to the closest pose take
 as long as the attempts."""
 RESTARTS_PER_CLOCK_CHECK = 250
-"""Number of restarts between two checks of the clock; they take about a millisecond."""
+"""Number of restarts between two checks of the clock; this many restarts take about a millisecond."""
 MAX_COST_RATIO = 0.99
-"""Ratio of costs: a closest pose from another start replaces the closest pose from the seed only if the ratio of their
-costs is below this value."""
+"""The closest pose from another start replaces the closest pose from the seed only if the ratio of its cost to the cost
+from the seed is below this value."""
 
 
 class ChainSearch:
@@ -67,7 +67,7 @@ class ChainSearch:
         lower, upper: (n,) limits of these joints, rad or m.
         model, table: kernel tables of the chain and of the seeds.
         has_fixed_joints: whether joints of the chain are locked.
-        workspace_pool: idle workspaces; pop and append are atomic, so threads need no lock.
+        workspace_pool: unused workspaces of `allocate_workspace`; pop and append are atomic, so threads need no lock.
     """
 
     def __init__(self, chain: SerialChain, q: Array, restarts: int | None = None) -> None:
@@ -80,7 +80,7 @@ class ChainSearch:
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
         self.model = chain.model.copy()
         self._write_limits(self.model, restarts)
-        self.has_fixed_joints = bool(chain.locked.any())
+        self.has_fixed_joints = bool(chain.locked_columns.any())
         self.workspace_pool: list[Array] = []
         self._lane_pool: list[Array] = []
         self._build_table(q)
@@ -88,7 +88,7 @@ class ChainSearch:
     def _write_limits(self, model: Array, restarts: int | None) -> None:
         """Write the maximum numbers of attempts and iterations.
 
-        Explicit restarts are all made, also for targets that are out of reach.
+        If `restarts` is given, all restarts are made, also for targets that are out of reach.
         """
         if restarts is None:
             budget_factor = 1.0 if self.chain.n <= LONG_CHAIN_JOINTS else 0.5
@@ -108,25 +108,25 @@ class ChainSearch:
         chain_kernel.build_seed_table(
             self.model, np.zeros(chain_layout.workspace_size(self.chain.n, 1)), joint_values, table
         )
-        self.table, self._fixed_values = table, joint_values[self.chain.locked]
+        self.table, self._fixed_values = table, joint_values[self.chain.locked_columns]
         self.workspace_pool = []
 
     def rebuild_table_if_moved(self, q: Array) -> None:
         """Rebuild the seed table if locked joints have other values in `q` (nq,) than in the present table."""
-        if not np.array_equal(q[self.columns][self.chain.locked], self._fixed_values):
+        if not np.array_equal(q[self.columns][self.chain.locked_columns], self._fixed_values):
             self._build_table(q)
 
     def search(
         self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
     ) -> ChainResult | None:
-        """Search for one target X (4, 4); None if `q0` is outside the range of the kernel.
+        """Search for one target X (4, 4); None if the kernel does not support `q0` or X.
 
         Args:
-            X: (4, 4) target in the chain's target frame, m.
+            X: (4, 4) target pose in the chain's target frame, lengths in m.
             q0: (nq,) the seed; without a seed, the values of the joints outside the chain.
             has_seed: whether `q0` is a seed.
-            key: random seed.
-            restarts: maximum number of restarts; None for the default of the constructor.
+            key: seed of the random numbers.
+            restarts: maximum number of restarts; None for the value of the constructor.
         """
         if self.has_fixed_joints:
             self.rebuild_table_if_moved(q0)
@@ -142,21 +142,25 @@ class ChainSearch:
         self, deadline: float, X: Array, q0: Array, has_seed: bool, key: float, restarts: int
     ) -> ChainResult | None:
         """Search as `search` does; the deadline (`time.perf_counter`) is checked after each block of restarts."""
-        best, attempts, iterations = None, 0, 0
+        best_result, attempts, iterations = None, 0, 0
         while True:
             result = self.search(X, q0, has_seed, key, min(restarts - attempts, RESTARTS_PER_CLOCK_CHECK))
             if result is None:
                 return None
             attempts, iterations = attempts + result.attempts, iterations + result.iterations
-            if best is None or result.is_solved or result.cost < best.cost:
-                best = result
+            if best_result is None or result.is_solved or result.cost < best_result.cost:
+                best_result = result
             if result.is_solved or attempts > restarts or perf_counter() >= deadline:
-                code = best.code if not best.is_solved else (attempts << 32) + 2 * iterations + (best.code & 1)
-                return replace(best, code=code, attempts=attempts, iterations=iterations)
+                code = (
+                    best_result.code
+                    if not best_result.is_solved
+                    else (attempts << 32) + 2 * iterations + (best_result.code & 1)
+                )
+                return replace(best_result, code=code, attempts=attempts, iterations=iterations)
             key += 1.0
 
     def read_result(self, work: Array, code: int, q: Array, seconds: float = 0.0) -> ChainResult | None:
-        """Read the result of the last search from its workspace; None if the kernel rejected the start."""
+        """Read the result of the last search from its workspace; None if the kernel reported bad input."""
         if code == -2:
             return None
         _, attempts, iterations, position_error, rotation_error, _ = work[-chain_layout.REPORT_FLOATS :].tolist()
@@ -170,7 +174,7 @@ class ChainSearch:
         return (length_weight * position_error) ** 2 + (angle_weight * rotation_error) ** 2
 
     def allocate_workspace(self) -> Array:
-        """Allocate model, table and workspace as one array; the caller returns it to the pool after use."""
+        """Allocate model, table and workspace as one array; the caller may append it to `workspace_pool` after use."""
         return np.concatenate(
             [self.model, self.table.view(np.float64), np.zeros(chain_layout.workspace_size(self.chain.n, 1))]
         )
@@ -182,7 +186,7 @@ class ChainSearch:
             X: (M, 4, 4) targets.
             q0: (M, nq) seeds, or the values of the joints outside the chain.
             mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT of `kernels/chain_layout.py`.
-            key: random seed.
+            key: seed of the random numbers.
             q: (M, nq) output: configurations.
             report: (M, REPORT_FLOATS) output: SOLVED, NOT_SOLVED or BAD_INPUT; attempts; iterations; errors (m, rad);
                 whether the seed was clamped to the limits.

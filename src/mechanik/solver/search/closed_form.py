@@ -29,7 +29,7 @@ from mechanik.spatial.vector_math import cross, length
 from mechanik.validation import as_number
 
 BRANCH_TOLERANCE = 1e-9
-"""m and rad; maximum pose error of a branch."""
+"""m and rad; maximum pose error of a branch. If the reach is above 1000 m, the length is multiplied by reach / 1000."""
 EXACT_ERROR = 1e-12
 """Ratio to the reach, and rad; candidates with larger errors are polished."""
 SAME_BRANCH_RAD = 1e-7
@@ -63,24 +63,26 @@ def verify_branches(
     max_error = MAX_POLISHED_ERROR + 100 * deviation  # the error of the formulas is a multiple of the deviation
     m, B, n = q.shape
     candidates = q.reshape(-1, n)
-    owner: npt.NDArray[np.int64] = np.repeat(np.arange(m, dtype=np.int64), B)
+    target_indices: npt.NDArray[np.int64] = np.repeat(np.arange(m, dtype=np.int64), B)
     indices = np.flatnonzero(np.isfinite(candidates).all(axis=-1))
-    angles, owner = candidates[indices], owner[indices]
-    tolerance = BRANCH_TOLERANCE * max(1.0, axes.size / 1000)  # for models in millimetres
-    position_error, rotation_error = _errors(axes.poses(angles), target[owner], constrains_rotation)
+    angles, target_indices = candidates[indices], target_indices[indices]
+    tolerance = BRANCH_TOLERANCE * max(1.0, axes.size / 1000)  # models in millimetres have a reach of about 1000
+    position_error, rotation_error = _errors(axes.poses(angles), target[target_indices], constrains_rotation)
     for _ in range(MAX_NEWTON_STEPS):
         largest_error = np.maximum(position_error / axes.size, rotation_error)
-        inexact = np.flatnonzero((largest_error > EXACT_ERROR) & (largest_error < max_error))
-        if not len(inexact):
+        inexact_indices = np.flatnonzero((largest_error > EXACT_ERROR) & (largest_error < max_error))
+        if not len(inexact_indices):
             break
-        refined = _newton_step(axes, angles[inexact], target[owner[inexact]], constrains_rotation)
-        new_position_error, new_rotation_error = _errors(
-            axes.poses(refined), target[owner[inexact]], constrains_rotation
+        refined_angles = _newton_step(
+            axes, angles[inexact_indices], target[target_indices[inexact_indices]], constrains_rotation
         )
-        is_improved = np.maximum(new_position_error / axes.size, new_rotation_error) < largest_error[inexact]
-        improved_indices = inexact[is_improved]
+        new_position_error, new_rotation_error = _errors(
+            axes.poses(refined_angles), target[target_indices[inexact_indices]], constrains_rotation
+        )
+        is_improved = np.maximum(new_position_error / axes.size, new_rotation_error) < largest_error[inexact_indices]
+        improved_indices = inexact_indices[is_improved]
         angles[improved_indices], position_error[improved_indices], rotation_error[improved_indices] = (
-            refined[is_improved],
+            refined_angles[is_improved],
             new_position_error[is_improved],
             new_rotation_error[is_improved],
         )
@@ -99,22 +101,22 @@ def verify_branches(
 
 def wrap_angles(angles: Array) -> Array:
     """Return the angles modulo full rotations, in (-pi, pi]."""
-    wrapped = np.remainder(angles + np.pi, 2 * np.pi) - np.pi
-    return np.where(wrapped <= -np.pi, np.pi, wrapped)
+    wrapped_angles = np.remainder(angles + np.pi, 2 * np.pi) - np.pi
+    return np.where(wrapped_angles <= -np.pi, np.pi, wrapped_angles)
 
 
 def _errors(X: Array, target: Array, constrains_rotation: bool) -> tuple[Array, Array]:
     """Return the distance (m) and the angle (rad) between poses and targets, (k,) each."""
-    position = length(X[:, :3, 3] - target[:, :3, 3])
+    position_error = length(X[:, :3, 3] - target[:, :3, 3])
     if not constrains_rotation:
-        return position, np.zeros_like(position)
+        return position_error, np.zeros_like(position_error)
     difference = X[:, :3, :3] - target[:, :3, :3]
     chord = np.sqrt(np.einsum("kij,kij->k", difference, difference) / 8)
-    return position, 2 * np.arcsin(np.minimum(chord, 1.0))
+    return position_error, 2 * np.arcsin(np.minimum(chord, 1.0))
 
 
 def _newton_step(axes: ScrewAxes, q: Array, target: Array, constrains_rotation: bool) -> Array:
-    """Return `q` (k, n) after one Newton step; the damping is so small that it acts only near singular directions."""
+    """Return `q` (k, n) after one Newton step; its small damping acts only in nearly singular directions."""
     X, J = axes.poses(q), axes.jacobians(q)
     row_count = 6 if constrains_rotation else 3
     e = np.empty((len(q), 6))
@@ -129,8 +131,9 @@ def _newton_step(axes: ScrewAxes, q: Array, target: Array, constrains_rotation: 
 def _unique_mask(q: Array, error: Array) -> Mask:
     """Return the mask of the branches that reach their target (finite error) and are not duplicates.
 
-    Of two branches within `SAME_BRANCH_RAD` the first stays. Near a singular pose a spurious candidate can be within
-    the tolerance: it is close to a true branch, but its error is larger than rounding.
+    The second of two branches within `SAME_BRANCH_RAD` is a duplicate. Near a singular pose, the error of a spurious
+    candidate can be within the tolerance: such a candidate is close to a true branch, but its error is larger than
+    rounding.
     """
     is_valid, is_inexact = np.isfinite(error), error > ROUNDING
     first_branch, second_branch = np.triu_indices(q.shape[1], 1)
@@ -148,7 +151,7 @@ def _unique_mask(q: Array, error: Array) -> Mask:
 
 
 POSES_PER_CHUNK = 8192
-"""Poses per chunk, so that intermediate arrays fit in the processor cache."""
+"""Number of poses per chunk, so that intermediate arrays fit in the processor cache."""
 FORMULA_BY_FAMILY = {
     ClosedFormFamily.PLANAR_2R: Planar2R,
     ClosedFormFamily.PLANAR_3R: Planar3R,
@@ -186,7 +189,7 @@ class ClosedForm:
         mechanism: the mechanism.
         link: name of the last link of the chain.
         base: name of the first link; None for the world.
-        recognition: the arm family, and how it was recognised.
+        recognition: the arm family, and the reasons for which the chain belongs to it.
         axes: axes of the n joints of the chain.
         formula: the equations of the family.
         revision: revision of the mechanism for which the solver was made; the methods raise an error for any other.
@@ -217,7 +220,7 @@ class ClosedForm:
         return str(self.recognition.family)
 
     @property
-    def why(self) -> str:
+    def explanation(self) -> str:
         """How the family was recognised, as a sentence."""
         return "; ".join(self.recognition.reasons)
 
@@ -235,7 +238,7 @@ class ClosedForm:
         returned once, and an angle that is free there is taken from `near`.
 
         Args:
-            target: X_base_link, (..., 4, 4). For a planar 2R arm only the position counts.
+            target: X_base_link, (..., 4, 4), lengths in m. For a planar 2R arm only the position counts.
             elbow: (...) elbow angle of an S-R-S arm, rad, as defined in `solver/search/arm_families.py`; the default is
                 the elbow angle of `near`.
             near: (..., n) angles of the chain, rad; the default is zero.
@@ -281,7 +284,7 @@ class ClosedForm:
     ) -> Array:
         """Return the configurations (k, nq) that reach a target, nearest to `q0` first; other joints are as in `q0`.
 
-        Of angles that differ by full rotations, the nearest to `q0` inside the limits is returned.
+        Each angle is shifted by full rotations as near to `q0` as the limits allow.
 
         Args:
             target: X_base_link, (4, 4).
@@ -297,7 +300,7 @@ class ClosedForm:
         """Return the branch (nq,) inside the limits that is nearest to `q0`; None if no branch is inside the limits.
 
         The distance is the Euclidean norm of the angle differences. For an S-R-S arm the elbow angle is searched too:
-        first 360 values, then ever finer around the best value, to a thousandth of a degree.
+        first 360 values, then in smaller and smaller steps around the best value, down to 0.001 degrees.
 
         Args:
             target: X_base_link, (4, 4).
@@ -308,18 +311,20 @@ class ClosedForm:
             configurations = self.branches(X, start)
             return configurations[0] if len(configurations) else None
         near = start[self.axes.columns]
-        best: Array | None = None
-        middle, width, count = float(self._elbow(near)), 2 * np.pi, 360
+        best_q: Array | None = None
+        middle_angle, width, count = float(self._elbow(near)), 2 * np.pi, 360
         for _ in range(4):
-            elbows = middle + width * (np.arange(count) - count // 2) / count
-            angles, exists = self.solve_all(X, elbow=elbows, near=near)
+            elbow_angles = middle_angle + width * (np.arange(count) - count // 2) / count
+            angles, exists = self.solve_all(X, elbow=elbow_angles, near=near)
             configurations = self._configurations(angles[exists], start, True)
-            if len(configurations) and (best is None or _distance(configurations[0], start) < _distance(best, start)):
-                best = configurations[0]
-            if best is None:
+            if len(configurations) and (
+                best_q is None or _distance(configurations[0], start) < _distance(best_q, start)
+            ):
+                best_q = configurations[0]
+            if best_q is None:
                 return None
-            middle, width, count = float(self._elbow(best[self.axes.columns])), 4 * width / count, 41
-        return best
+            middle_angle, width, count = float(self._elbow(best_q[self.axes.columns])), 4 * width / count, 41
+        return best_q
 
     def elbow_angle(self, q: ArrayLike) -> Array:
         """Return the elbow angle (...) of an S-R-S arm at `q` (..., nq), rad in (-pi, pi]."""
@@ -349,7 +354,7 @@ class ClosedForm:
 
     def _solve(self, X: Array, near: Array, elbow: Array) -> tuple[Array, Mask]:
         T = X @ inverse(self.axes.home)
-        if self.recognition.mirrored:
+        if self.recognition.is_mirrored:
             q = self.formula.candidates(inverse(T), near[:, ::-1], elbow)[..., ::-1]
         else:
             q = self.formula.candidates(T, near, elbow)
@@ -358,12 +363,12 @@ class ClosedForm:
     def _configurations(self, angles: Array, start: Array, within_limits: bool) -> Array:
         """Return angles (k, n) as configurations (k', nq), unwrapped to the limits and sorted by distance."""
         columns, axes = self.axes.columns, self.axes
-        unwrapped, inside = unwrap_angles(angles, start[columns], axes.lower, axes.upper)
+        unwrapped_angles, is_inside = unwrap_angles(angles, start[columns], axes.lower, axes.upper)
         if within_limits:
-            unwrapped = unwrapped[inside]
-        unwrapped = unwrapped[np.argsort(_distance(unwrapped, start[columns]), kind="stable")]
-        q = np.tile(start, (len(unwrapped), 1))
-        q[:, columns] = unwrapped
+            unwrapped_angles = unwrapped_angles[is_inside]
+        unwrapped_angles = unwrapped_angles[np.argsort(_distance(unwrapped_angles, start[columns]), kind="stable")]
+        q = np.tile(start, (len(unwrapped_angles), 1))
+        q[:, columns] = unwrapped_angles
         return q
 
 
@@ -395,7 +400,7 @@ def closed_form(mechanism: Mechanism, link: str | Link, base: str | Link | None 
             "The general solver, mechanik.solve or mechanik.Solver, supports every chain"
         )
     axes = family_match.axes
-    h, p = (-axes.directions[::-1], axes.points[::-1]) if family_match.mirrored else (axes.directions, axes.points)
+    h, p = (-axes.directions[::-1], axes.points[::-1]) if family_match.is_mirrored else (axes.directions, axes.points)
     formula = FORMULA_BY_FAMILY[family_match.family](h, p, axes.home, axes.size)
     return ClosedForm(mechanism, link_name, base_name, family_match, axes, formula, mechanism.revision)
 
@@ -437,7 +442,7 @@ class ClosedFormMethod(Method):
 
     Attributes:
         elbow: elbow angle of an S-R-S arm about the line from shoulder to wrist, rad. None: the elbow angle of the
-            solution nearest to the start.
+            branch nearest to the start.
     """
 
     name: ClassVar[str] = "closed_form"
@@ -460,7 +465,7 @@ class ClosedFormMethod(Method):
         relation, form = self._relation_and_form(problem)
         columns = set(problem.column_x[problem.free_columns].tolist())
         if not columns.issuperset(form.axes.columns):
-            raise self.unsupported_error("needs every joint of the arm, and a joint is locked", "lm")
+            raise self.unsupported_error("needs every joint of the arm, but a joint is locked", "lm")
         if relation.rows == POSITION_ROWS and form.formula.constrains_rotation:
             raise self.unsupported_error(f"of a {form.kind} arm supports full poses, not positions alone", "lm")
 

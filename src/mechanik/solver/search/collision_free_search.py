@@ -24,14 +24,14 @@ nearest_seeds_kernel = kernel_module("distance.nearest_seeds")
 RowIndices = npt.NDArray[np.int64]
 
 FREE_TABLE_SIZE, MAX_SAMPLES_PER_ENTRY = 4096, 8
-"""Number of free configurations in the table, and maximum number of samples per entry to find them."""
+"""Number of collision-free configurations in the table, and maximum number of samples per entry to find them."""
 STARTS_PER_ROUND = (4, 12, 48, 192)
 """Number of starts from the table per target in each round; the rounds end when a solution is collision-free. Tuned on
 a Panda among 50 obstacles so dense that 1 configuration in 12 is free: 1 target in 500 stays unsolved. More starts find
 more solutions and take longer.
 """
 TARGETS_PER_BLOCK = 512
-"""Number of targets per block; it limits the memory to a few MB."""
+"""Number of targets per block, which limits the memory to a few MB."""
 POSITION_ERROR, ROTATION_ERROR = 3, 4
 """Columns of the kernel report."""
 
@@ -43,14 +43,14 @@ class FreeCandidates:
     Attributes:
         q: (M, nq) configurations.
         exists: (M,) whether there is a solution.
-        free: (M,) whether the solution is collision-free; if not, `q` is the solution with the smallest penetration.
+        is_free: (M,) whether the solution is collision-free; if not, `q` is the solution with the smallest penetration.
         errors: (M, 2) position error (m) and rotation error (rad).
-        iterations: (M,) iterations of all descents.
+        iterations: (M,) number of iterations of all descents.
     """
 
     q: Array
     exists: Mask
-    free: Mask
+    is_free: Mask
     errors: Array
     iterations: RowIndices
 
@@ -64,7 +64,7 @@ class FreeCandidates:
     def view(self, rows: slice) -> FreeCandidates:
         """Return the candidates of the targets `rows` as views into the arrays."""
         return FreeCandidates(
-            self.q[rows], self.exists[rows], self.free[rows], self.errors[rows], self.iterations[rows]
+            self.q[rows], self.exists[rows], self.is_free[rows], self.errors[rows], self.iterations[rows]
         )
 
 
@@ -84,7 +84,7 @@ class CollisionFreeSearch:
         """
         self._mechanism, self._chain, self._constraint = mechanism, chain, constraint
         self._is_movable = np.zeros(mechanism.nq, dtype=np.bool_)
-        self._is_movable[chain.columns[~chain.chain.locked]] = True
+        self._is_movable[chain.columns[~chain.chain.locked_columns]] = True
         self._fixed_q = fixed_q
         self._version, self._build_lock = -1, threading.Lock()
 
@@ -110,7 +110,7 @@ class CollisionFreeSearch:
         return candidates
 
     def starts_near(self, X: Array, base: Array, count: int) -> Array:
-        """Return free configurations (count, nq), sorted by the distance of their end pose to a target X (4, 4)."""
+        """Return up to `count` free configurations (n, nq), sorted by the distance of their end pose to X (4, 4)."""
         self._refresh_table()
         return np.where(self._is_movable, self._q[self._nearest_entries(X[None], count)[0]], base)
 
@@ -119,40 +119,42 @@ class CollisionFreeSearch:
     def _search_block(
         self, X: Array, base: Array, near: Array | None, max_starts: int, candidates: FreeCandidates
     ) -> None:
-        start_count, remaining, max_starts = 0, np.arange(len(X)), min(max_starts, len(self._q))
+        start_count, remaining_rows, max_starts = 0, np.arange(len(X)), min(max_starts, len(self._q))
         for count in STARTS_PER_ROUND:
-            entries = self._nearest_entries(X[remaining], min(start_count + count, max_starts))[:, start_count:]
+            entries = self._nearest_entries(X[remaining_rows], min(start_count + count, max_starts))[:, start_count:]
             k = entries.shape[1]
             start_count += k
             if not entries.size:
                 break
-            starts = np.where(self._is_movable, self._q[entries], base[remaining, None]).reshape(len(remaining) * k, -1)
+            starts = np.where(self._is_movable, self._q[entries], base[remaining_rows, None]).reshape(
+                len(remaining_rows) * k, -1
+            )
             q, report = np.empty_like(starts), np.empty((len(starts), chain_layout.REPORT_FLOATS))
             self._chain.solve_rows(
-                np.repeat(X[remaining], k, axis=0), starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report
+                np.repeat(X[remaining_rows], k, axis=0), starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report
             )
             is_solved = report[:, 0] == chain_layout.SOLVED
             is_free = is_solved.copy()
             is_free[is_solved] = self._constraint.are_free(q[is_solved])
-            candidates.iterations[remaining] += report[:, 2].astype(np.int64).reshape(-1, k).sum(axis=1)
+            candidates.iterations[remaining_rows] += report[:, 2].astype(np.int64).reshape(-1, k).sum(axis=1)
             if near is None:  # the first solution has the best rank
-                rank = np.tile(np.arange(k, dtype=np.float64), len(remaining))
+                rank = np.tile(np.arange(k, dtype=np.float64), len(remaining_rows))
             else:
-                rank = ((q - near[remaining].repeat(k, axis=0)) ** 2).sum(axis=1)
-            has_free = self._store_best(candidates, remaining, q, report, np.where(is_free, rank, np.inf))
-            candidates.free[remaining[has_free]] = True
-            remaining = remaining[~has_free]
+                rank = ((q - near[remaining_rows].repeat(k, axis=0)) ** 2).sum(axis=1)
+            has_free = self._store_best(candidates, remaining_rows, q, report, np.where(is_free, rank, np.inf))
+            candidates.is_free[remaining_rows[has_free]] = True
+            remaining_rows = remaining_rows[~has_free]
             is_last_round = start_count == max_starts or count == STARTS_PER_ROUND[-1]
-            if len(remaining) and is_last_round:  # store the solutions with the smallest penetration
+            if len(remaining_rows) and is_last_round:  # store the solutions with the smallest penetration
                 is_colliding = is_solved & ~has_free.repeat(k)
                 depth = np.full(len(q), np.inf)
                 depth[is_colliding] = -self._constraint.distances(q[is_colliding])
                 rows = ~has_free.repeat(k)
-                self._store_best(candidates, remaining, q[rows], report[rows], depth[rows])
+                self._store_best(candidates, remaining_rows, q[rows], report[rows], depth[rows])
 
     @staticmethod
     def _store_best(candidates: FreeCandidates, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
-        """Store the solution of lowest rank of each row; return the mask of rows that have a finite rank."""
+        """Store for each row the solution of the lowest rank; return the mask of rows with a finite rank."""
         k = len(q) // len(rows)
         best_indices = np.argmin(rank.reshape(-1, k), axis=1) + k * np.arange(len(rows))
         has_solution = np.asarray(rank[best_indices] < np.inf)
@@ -186,7 +188,7 @@ class CollisionFreeSearch:
             if sum(map(len, free_blocks)) >= FREE_TABLE_SIZE:
                 break
         q = np.concatenate(free_blocks)[:FREE_TABLE_SIZE]
-        if not len(q):  # no sample is collision-free: the table gets the first samples
+        if not len(q):  # no sample is collision-free: use the first samples
             q = np.where(self._is_movable, halton_configurations(space, FREE_TABLE_SIZE), self._fixed_q)
         self._q, self._features = q, np.ascontiguousarray(self._features_of(self._end_poses(q)).T)
 

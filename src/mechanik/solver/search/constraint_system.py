@@ -26,11 +26,11 @@ from mechanik.spatial.array import Array
 
 TWO_PI = 2 * np.pi
 LIMIT_ROUNDING = 1e-10
-"""rad and m; values outside a limit by no more than this are moved onto it."""
+"""rad and m; values outside a limit by at most this are moved onto the limit."""
 
 
 def unwrap_angles(angles: Array, near: Array, lower: Array, upper: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Shift angles (k, n) by full rotations as near to `near` (n,) as the limits (n,) allow; all in rad.
+    """Shift angles (k, n) by full rotations as near to `near` (n,) as the limits (n,) allow; all angles in rad.
 
     Returns:
         The angles (k, n), and whether all angles of a row are inside the limits (k,). An angle without an equivalent
@@ -70,9 +70,9 @@ class ConstraintSystem:
 
     Attributes:
         mechanism: the mechanism.
-        size: unit of length, m.
+        length_unit: unit of length in scaled units, m.
         objectives: the required objectives.
-        moving: (n,) indices into v of the dofs that may move.
+        moving_dofs: (n,) indices into v of the dofs that may move.
         columns: (n,) indices of these dofs into q; -1 for dofs of spherical joints.
         unit: (n,) joint step per unit of u, rad or m.
         is_angle: (n,) whether values that differ by full rotations are equivalent.
@@ -83,27 +83,27 @@ class ConstraintSystem:
         self,
         mechanism: Mechanism,
         objectives: tuple[Objective, ...],
-        moving: Mask,
+        is_moving: Mask,
         bounds: tuple[Array, Array],
-        size: float,
+        length_unit: float,
     ) -> None:
         """Collect the relations.
 
         Args:
             objectives: all objectives; objectives that are not required are ignored.
-            moving: (nv,) mask of the dofs that may move.
+            is_moving: (nv,) mask of the dofs that may move.
             bounds: lower and upper limits, (nq,) each, rad or m.
-            size: unit of length, m.
+            length_unit: unit of length in scaled units, m.
         """
-        self.mechanism, self.size = mechanism, size
+        self.mechanism, self.length_unit = mechanism, length_unit
         self.objectives = tuple(objective for objective in objectives if objective.required)
         self.lower, self.upper = bounds
-        self.moving = np.flatnonzero(moving)
+        self.moving_dofs = np.flatnonzero(is_moving)
         space = mechanism.space
         column_of = np.full(space.nv, -1)
         column_of[space.scalars_v] = space.scalars_q
-        self.columns = column_of[self.moving]
-        self.unit = np.where(space.rotates[self.moving], 1.0, size)
+        self.columns = column_of[self.moving_dofs]
+        self.unit = np.where(space.rotates[self.moving_dofs], 1.0, length_unit)
         self._relations = [objective.relations(mechanism) for objective in self.objectives]
         self.is_angle = self._find_angles()
         self._constraint_relations = [
@@ -117,23 +117,23 @@ class ConstraintSystem:
         ]
         self._pose = self._only_pose()
         self._X_a_world = np.eye(4) if self._pose is None else inverse(self._pose.X_a)
-        self._has_spherical = bool((self.columns < 0).any())
-        self._scalars = self.columns[self.columns >= 0]
+        self._has_spherical_joints = bool((self.columns < 0).any())
+        self._scalar_columns = self.columns[self.columns >= 0]
         self._angle_columns = self.columns[self.is_angle]
         self._prismatic_columns = self.columns[~self.is_angle & (self.columns >= 0)]
 
     @property
     def n(self) -> int:
         """Number of moving dofs."""
-        return len(self.moving)
+        return len(self.moving_dofs)
 
     # ---- configurations ---------------------------------------------------------------------
 
     def step(self, q: Array, u: Array) -> Array:
         """Return the configurations (K, nq) at steps `u` (K, n) from `q` (K, nq)."""
-        if self._has_spherical:
+        if self._has_spherical_joints:
             v = np.zeros((len(q), self.mechanism.nv))
-            v[:, self.moving] = u * self.unit
+            v[:, self.moving_dofs] = u * self.unit
             return self.mechanism.integrate(q, v)
         q_end = q.copy()
         q_end[:, self.columns] += u * self.unit
@@ -141,38 +141,38 @@ class ConstraintSystem:
 
     def wrapped_difference(self, a: Array, b: Array) -> Array:
         """Return the shortest step u (..., n) from `a` (..., nq) to `b` (..., nq), modulo full rotations of angles."""
-        if self._has_spherical:
-            u = self.mechanism.space.difference(a, b)[..., self.moving] / self.unit
+        if self._has_spherical_joints:
+            u = self.mechanism.space.difference(a, b)[..., self.moving_dofs] / self.unit
         else:
             u = (b - a)[..., self.columns] / self.unit
         return np.where(self.is_angle, u - TWO_PI * np.round(u / TWO_PI), u)
 
     def distance(self, a: Array, b: Array) -> Array:
-        """Return the distance (...) from `a` to `b` over the moving dofs, rad and m, full rotations included."""
-        return np.linalg.norm(self.mechanism.space.difference(a, b)[..., self.moving], axis=-1)
+        """Return the distance (...) from `a` to `b` over the moving dofs, rad and m, not reduced by full rotations."""
+        return np.linalg.norm(self.mechanism.space.difference(a, b)[..., self.moving_dofs], axis=-1)
 
     def unwrap(self, q: Array, near: Array) -> tuple[Array, Mask]:
         """Shift the angles of `q` (K, nq) by full rotations as near to `near` (nq,) as the limits allow.
 
         Returns:
-            The configurations (K, nq), and whether they are inside the limits (K,).
+            The configurations (K, nq), and whether they are is_inside the limits (K,).
         """
-        unwrapped, inside = q.copy(), np.ones(len(q), dtype=np.bool_)
+        unwrapped_q, is_inside = q.copy(), np.ones(len(q), dtype=np.bool_)
         k = self._angle_columns
         if len(k):
-            unwrapped[:, k], inside = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
+            unwrapped_q[:, k], is_inside = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
         k = self._prismatic_columns
         if len(k):
-            inside = inside & self.are_prismatic_within_limits(q)
-            clipped = np.clip(q[:, k], self.lower[k], self.upper[k])
-            unwrapped[:, k] = np.where(inside[:, None], clipped, q[:, k])
-        return unwrapped, inside
+            is_inside = is_inside & self.are_prismatic_within_limits(q)
+            clipped_values = np.clip(q[:, k], self.lower[k], self.upper[k])
+            unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, q[:, k])
+        return unwrapped_q, is_inside
 
     def are_prismatic_within_limits(self, q: Array) -> Mask:
         """Return whether the values that are not angles are inside their limits, as a mask (K,)."""
         k = self._prismatic_columns
-        outside = (q[:, k] < self.lower[k] - LIMIT_ROUNDING) | (q[:, k] > self.upper[k] + LIMIT_ROUNDING)
-        return np.asarray(~outside.any(axis=1))
+        is_outside = (q[:, k] < self.lower[k] - LIMIT_ROUNDING) | (q[:, k] > self.upper[k] + LIMIT_ROUNDING)
+        return np.asarray(~is_outside.any(axis=1))
 
     # ---- residual ---------------------------------------------------------------------------
 
@@ -180,11 +180,11 @@ class ConstraintSystem:
         """Return the residual (K, m) at `q` (K, nq), and its derivatives by u (K, m, n)."""
         return self._stacked_residuals(q) if self._pose is None else self._pose_residual(q, self._pose)
 
-    def project(self, q: Array, fixed: Mask | None = None, steps: int = NEWTON_STEPS) -> tuple[Array, Array]:
+    def project(self, q: Array, is_fixed: Mask | None = None, steps: int = NEWTON_STEPS) -> tuple[Array, Array]:
         """Project each `q` (K, nq) onto the constraints by Newton's method with least-norm steps, regardless of limits.
 
         Args:
-            fixed: (K, n) mask of dofs that do not move.
+            is_fixed: (K, n) mask of dofs that do not move.
             steps: maximum number of steps.
 
         Returns:
@@ -198,15 +198,15 @@ class ConstraintSystem:
             k = np.flatnonzero(is_active)
             if not len(k):
                 break
-            trial = self.step(
-                q[k], -least_norm_step(J[k] if fixed is None else np.where(fixed[k, None], 0.0, J[k]), e[k])
+            trial_q = self.step(
+                q[k], -least_norm_step(J[k] if is_fixed is None else np.where(is_fixed[k, None], 0.0, J[k]), e[k])
             )
-            e_trial, J_trial = self.residual_and_jacobian(trial)
+            e_trial, J_trial = self.residual_and_jacobian(trial_q)
             new_error = np.abs(e_trial).max(axis=1)
             is_better = new_error < error[k]
             is_active[k[~is_better]] = False
-            k, trial = k[is_better], trial[is_better]
-            q[k], e[k], J[k], error[k] = trial, e_trial[is_better], J_trial[is_better], new_error[is_better]
+            k, trial_q = k[is_better], trial_q[is_better]
+            q[k], e[k], J[k], error[k] = trial_q, e_trial[is_better], J_trial[is_better], new_error[is_better]
             is_active[k] = error[k] > ROUNDING_RESIDUAL
         return q, error
 
@@ -218,37 +218,37 @@ class ConstraintSystem:
         Returns:
             The configurations (K, nq), and whether they satisfy constraints and limits (K,).
         """
-        polished, error = self.project(q)
-        polished, inside = self.unwrap(polished, near)
-        outside_indices = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~inside)
+        polished_q, error = self.project(q)
+        polished_q, is_inside = self.unwrap(polished_q, near)
+        outside_indices = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~is_inside)
         if len(outside_indices):
-            unwrapped, _ = self.unwrap(q[outside_indices], near)
-            clipped = np.clip(polished[outside_indices], self.lower, self.upper)
+            unwrapped_q, _ = self.unwrap(q[outside_indices], near)
+            clipped_q = np.clip(polished_q[outside_indices], self.lower, self.upper)
             is_fixed = np.zeros((len(outside_indices), self.n), dtype=np.bool_)
             is_scalar = self.columns >= 0
-            is_fixed[:, is_scalar] = (clipped != polished[outside_indices])[:, self._scalars]
+            is_fixed[:, is_scalar] = (clipped_q != polished_q[outside_indices])[:, self._scalar_columns]
             # a large shift would lead to another solution
-            k = np.flatnonzero(np.abs(self.wrapped_difference(unwrapped, clipped)).max(axis=1) < 1e-3)
-            refined, remaining_error = self.project(clipped[k], is_fixed[k])
-            refined, is_inside = self.unwrap(refined, near)
-            k = k[is_inside]
-            polished[outside_indices[k]], error[outside_indices[k]], inside[outside_indices[k]] = (
-                refined[is_inside],
-                remaining_error[is_inside],
+            k = np.flatnonzero(np.abs(self.wrapped_difference(unwrapped_q, clipped_q)).max(axis=1) < 1e-3)
+            refined_q, remaining_error = self.project(clipped_q[k], is_fixed[k])
+            refined_q, is_refined_inside = self.unwrap(refined_q, near)
+            k = k[is_refined_inside]
+            polished_q[outside_indices[k]], error[outside_indices[k]], is_inside[outside_indices[k]] = (
+                refined_q[is_refined_inside],
+                remaining_error[is_refined_inside],
                 True,
             )
-        return polished, inside & (error < RESIDUAL_TOLERANCE)
+        return polished_q, is_inside & (error < RESIDUAL_TOLERANCE)
 
     def errors(self, q: Array) -> Array:
         """Return the largest position error (m) and rotation error (rad) of the objectives at each `q`, (K, 2)."""
-        norms = [
+        error_rows = [
             [objective.error(self.mechanism, configuration) for objective in self.objectives] for configuration in q
         ]
-        largest = [
+        largest_errors = [
             [max((error.position for error in row), default=0.0), max((error.rotation for error in row), default=0.0)]
-            for row in norms
+            for row in error_rows
         ]
-        return np.array(largest).reshape(len(q), 2)
+        return np.array(largest_errors).reshape(len(q), 2)
 
     def redundancy(self, q: Array, rank_tolerance: float = 1e-6) -> npt.NDArray[np.int64]:
         """Return the number of free dofs at each `q` (K, nq) to first order: n minus the rank of the Jacobian, (K,).
@@ -281,7 +281,7 @@ class ConstraintSystem:
             and not (isinstance(objective, JointObjective) and objective.angle_mode == "nearest")
         }
         names = self.mechanism.space.q_names
-        is_angle = np.zeros(len(self.moving), dtype=np.bool_)
+        is_angle = np.zeros(len(self.moving_dofs), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
             joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & (nodes[:, NODE_KIND] <= REVOLUTE + 1)]
             is_periodic = bool(
@@ -289,7 +289,7 @@ class ConstraintSystem:
                 and (joint_nodes[:, NODE_RATIO] == np.round(joint_nodes[:, NODE_RATIO])).all()
             )
             is_angle[k] = column >= 0 and is_periodic and self.unit[k] == 1.0 and names[column] not in exact_names
-            is_angle[k] &= bool(self.mechanism.space.rotates[self.moving[k]])
+            is_angle[k] &= bool(self.mechanism.space.rotates[self.moving_dofs[k]])
         return is_angle
 
     def _only_pose(self) -> Relation | None:
@@ -305,10 +305,10 @@ class ConstraintSystem:
     def _pose_residual(self, q: Array, relation: Relation) -> tuple[Array, Array]:
         link, X_b = relation.b or "", relation.X_b
         X = self._X_a_world @ self.mechanism.pose(link, q) @ X_b
-        J = self.mechanism.jacobian(link, q, X_b[:3, 3])[..., self.moving] * self.unit
+        J = self.mechanism.jacobian(link, q, X_b[:3, 3])[..., self.moving_dofs] * self.unit
         R_a = self._X_a_world[:3, :3]
         e = np.empty((len(q), 6))
-        e[:, :3] = X[:, :3, 3] / self.size
+        e[:, :3] = X[:, :3, 3] / self.length_unit
         rows = list(relation.rows)
         if rows[-3:] == [3, 4, 5] and len(q) and np.abs(X[:, :3, :3] - IDENTITY).max() < SMALL_ROTATION_RAD:
             e[:, 3:], rotation_factor = (
@@ -318,7 +318,7 @@ class ConstraintSystem:
         else:
             e[:, 3:] = rotation.log(X[:, :3, :3])
             rotation_factor = rotation.left_jacobian_inverse(e[:, 3:]) @ R_a
-        J = np.concatenate([R_a @ J[:, :3] / self.size, rotation_factor @ J[:, 3:]], axis=1)
+        J = np.concatenate([R_a @ J[:, :3] / self.length_unit, rotation_factor @ J[:, 3:]], axis=1)
         return (e, J) if len(rows) == 6 else (e[:, rows], J[:, rows])
 
     def _stacked_residuals(self, q: Array) -> tuple[Array, Array]:
@@ -337,9 +337,9 @@ class ConstraintSystem:
                 relations += objective_relations
         for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
-            scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.size, 1.0)
+            scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.length_unit, 1.0)
             residuals.append(band_violation(relation, value) * scale)
-            J = J[:, self.moving] * self.unit * scale[:, None]
+            J = J[:, self.moving_dofs] * self.unit * scale[:, None]
             jacobians.append(np.where(is_band_active(relation, value)[:, None], J, 0.0))
         return np.concatenate(residuals), np.concatenate(jacobians)
 

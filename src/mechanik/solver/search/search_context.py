@@ -31,12 +31,12 @@ DESCENT_ITERATIONS = 60
 iterations."""
 
 
-def make_descent_function(solver: CompiledProblem, bounds: tuple[Array, Array], locked: Mask) -> DescentFunction:
+def make_descent_function(solver: CompiledProblem, bounds: tuple[Array, Array], locked_dofs: Mask) -> DescentFunction:
     """Return a function that descends by the general kernel to the present targets of a solver.
 
     Args:
         bounds: lower and upper limits, (nq,) each, rad or m.
-        locked: (nv,) mask of locked dofs.
+        locked_dofs: (nv,) mask of locked dofs.
     """
     method, options, subproblems = LevenbergMarquardt(), Options(), solver._problem.subproblems
     no_starts = np.zeros((0, solver.mechanism.nq))
@@ -44,16 +44,16 @@ def make_descent_function(solver: CompiledProblem, bounds: tuple[Array, Array], 
     def descend(starts: Array) -> tuple[Array, Mask]:
         for subproblem in subproblems:
             solver._write_bounds(subproblem, *bounds)
-            subproblem.packed.tables["bound_state"][:] = np.where(subproblem.columns_of_dofs(locked), LOCKED, 0)
+            subproblem.packed.tables["bound_state"][:] = np.where(subproblem.columns_of_dofs(locked_dofs), LOCKED, 0)
             write_options(subproblem, options, method, solver._problem.length_unit, DESCENT_ITERATIONS)
-        end_points, success = np.array(starts), np.ones(len(starts), dtype=np.bool_)
+        end_points, is_solved = np.array(starts), np.ones(len(starts), dtype=np.bool_)
         for k in range(len(end_points)):
             for subproblem, relations in zip(subproblems, solver._block_relations, strict=True):
                 end_points[k] = run_kernel(solver.mechanism, subproblem, relations, end_points[k], no_starts)
                 if subproblem.packed.tables["report"][SUCCESS] != 1.0:
-                    success[k] = False
+                    is_solved[k] = False
                     break
-        return end_points, success
+        return end_points, is_solved
 
     return descend
 
@@ -63,12 +63,12 @@ PROBE_CONFIGURATIONS = 8
 MIN_INFLUENCE = 1e-9
 """Scaled units; smaller derivatives count as zero."""
 INFLUENCE_KEY = "influence mask"
-"""Cache key of the influence mask; no link has this name."""
+"""Cache key of the influence mask. The other keys are link names, with the closed form of the link."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchContext:
-    """Constraints, starts and descents of a search.
+    """Constraints, starts and descent functions of a search.
 
     Attributes:
         constraints: the constraints and limits.
@@ -77,8 +77,9 @@ class SearchContext:
             depends on them.
         closed_form: the closed form with the limits of this call; None if the problem has no closed form.
         X_world_link: (4, 4) target of the closed form.
-        descents_within_limits: descents inside the limits.
-        descents_beyond_limits: descents that ignore the limits of revolute joints; None if no limit matters.
+        descend_within_limits: descent function inside the limits.
+        descend_beyond_limits: descent function that ignores the limits of revolute joints; None if the limits of all
+            moving revolute joints allow a full rotation.
     """
 
     constraints: ConstraintSystem
@@ -86,25 +87,24 @@ class SearchContext:
     is_fixed: Mask
     closed_form: ClosedForm | None
     X_world_link: Array
-    descents_within_limits: DescentFunction
-    descents_beyond_limits: DescentFunction | None
+    descend_within_limits: DescentFunction
+    descend_beyond_limits: DescentFunction | None
 
     def starts(
-        self, first_number: int, count: int, rng: np.random.Generator | None, ignore_limits: bool = False
+        self, first_index: int, count: int, rng: np.random.Generator | None, ignore_limits: bool = False
     ) -> Array:
-        """Return evenly distributed configurations (count, nq), which start at number `first_number` of the sequence.
-
-        Values that may not move are as in `q0`.
+        """Return `count` start configurations (count, nq); values of `is_fixed` are as in `q0`.
 
         Args:
+            first_index: index of the first start in the Halton sequence; not used with `rng`.
             rng: random generator; None for the Halton sequence.
             ignore_limits: whether to ignore the limits of revolute joints.
         """
-        c = self.constraints
-        lower, upper = _limits_without_angles(c) if ignore_limits else (c.lower, c.upper)
-        space = replace(c.mechanism.space, lower=lower, upper=upper)
+        constraints = self.constraints
+        bounds = _limits_with_free_angles(constraints) if ignore_limits else (constraints.lower, constraints.upper)
+        space = replace(constraints.mechanism.space, lower=bounds[0], upper=bounds[1])
         samples = (
-            halton_configurations(space, count, first_number)
+            halton_configurations(space, count, first_index)
             if rng is None
             else random_configurations(space, count, rng)
         )
@@ -112,21 +112,21 @@ class SearchContext:
 
     def descend(self, starts: Array, ignore_limits: bool = False) -> Array:
         """Descend from starts (K, nq), and return the end points of the descents that lead to a solution."""
-        descents = (
-            self.descents_beyond_limits
-            if ignore_limits and self.descents_beyond_limits is not None
-            else self.descents_within_limits
+        descend = (
+            self.descend_beyond_limits
+            if ignore_limits and self.descend_beyond_limits is not None
+            else self.descend_within_limits
         )
-        end_points, success = descents(starts)
-        return np.where(self.is_fixed, self.q0, end_points[success])  # soft objectives may have moved fixed values
+        end_points, is_solved = descend(starts)
+        return np.where(self.is_fixed, self.q0, end_points[is_solved])  # soft objectives may have moved fixed values
 
 
-SearchHelpers = Callable[[], tuple[DescentFunction | None, dict[str, Any]]]
-"""Function that returns faster descents inside the limits of the solver, or None, and a cache that is empty for each
-new problem."""
+DescentAndCache = Callable[[], tuple[DescentFunction | None, dict[str, Any]]]
+"""Function without arguments. It returns a faster descent function inside the limits of the solver, or None, and the
+cache of the compiled problem."""
 
 
-def _no_helpers() -> tuple[None, dict[str, Any]]:
+def _no_fast_descent() -> tuple[None, dict[str, Any]]:
     return None, {}
 
 
@@ -137,19 +137,19 @@ def search_context(
     q0: ArrayLike | None,
     lock: DofNames | str | None = None,
     limits: Mapping[str, ArrayLike] | None = None,
-    helpers: SearchHelpers = _no_helpers,
+    descent_and_cache: DescentAndCache = _no_fast_descent,
 ) -> Generator[SearchContext]:
     """Write targets into a solver as `Solver.solve` does, and yield the context of the search.
 
     Until the context ends, nothing else may use the tables of the solver.
 
     Args:
-        solver: the compiled problem.
+        solver: the solver, whose tables and objectives are used.
         targets: new targets; None for the targets of the objectives.
         q0: (nq,) reference; None for the present configuration.
         lock: dofs that are locked in this call, in addition to the locked dofs of the solver.
         limits: (lower, upper) by joint or dof name for this call, rad or m.
-        helpers: function that is called after the targets are written.
+        descent_and_cache: called after the targets are written.
     """
     solver._recompile_if_stale()
     mechanism = solver.mechanism
@@ -159,36 +159,38 @@ def search_context(
     objectives = with_targets(solver._objectives, targets)
     solver._update_targets(objectives, start, 1.0)
     lower, upper = solver._bounds if limits is None else as_bounds(mechanism, {**(solver._limits or {}), **limits})
-    locked = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_dof_mask(mechanism, lock, False)
-    moving = solver._moving_dofs & ~locked
+    locked_dofs = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_dof_mask(mechanism, lock, False)
+    is_moving = solver._moving_dofs & ~locked_dofs
     space = mechanism.space
     for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
-        if moving[v] and lower[k] == upper[k]:  # equal limits lock a dof
-            start[k], moving[v], locked[v] = lower[k], False, True
-    descents, cache = helpers()
-    size = solver._problem.length_unit
+        if is_moving[v] and lower[k] == upper[k]:  # equal limits lock a dof
+            start[k], is_moving[v], locked_dofs[v] = lower[k], False, True
+    descend_within, cache = descent_and_cache()
+    length_unit = solver._problem.length_unit
     if INFLUENCE_KEY not in cache:
         cache[INFLUENCE_KEY] = _influence_mask(
-            ConstraintSystem(mechanism, objectives, solver._moving_dofs, (lower, upper), size)
+            ConstraintSystem(mechanism, objectives, solver._moving_dofs, (lower, upper), length_unit)
         )
-    moving &= cache[INFLUENCE_KEY]
-    constraints = ConstraintSystem(mechanism, objectives, moving, (lower, upper), size)
+    is_moving &= cache[INFLUENCE_KEY]
+    constraints = ConstraintSystem(mechanism, objectives, is_moving, (lower, upper), length_unit)
     form, X_world_link = _find_closed_form(solver, constraints, cache)
-    if descents is None or lock is not None or limits is not None:
-        descents = make_descent_function(solver, (lower, upper), locked)
-    wide_limits = _limits_without_angles(constraints)
+    if descend_within is None or lock is not None or limits is not None:
+        descend_within = make_descent_function(solver, (lower, upper), locked_dofs)
+    wide_limits = _limits_with_free_angles(constraints)
     angle_columns = constraints.columns[constraints.is_angle]
     is_wider = bool(((wide_limits[0] < lower) | (wide_limits[1] > upper))[angle_columns].any())
-    descents_beyond = make_descent_function(solver, wide_limits, locked) if is_wider else None
+    descend_beyond = make_descent_function(solver, wide_limits, locked_dofs) if is_wider else None
     try:
-        yield SearchContext(constraints, start, _fixed_mask(constraints), form, X_world_link, descents, descents_beyond)
+        yield SearchContext(
+            constraints, start, _fixed_mask(constraints), form, X_world_link, descend_within, descend_beyond
+        )
     finally:
         solver._targets_changed = True
         solver._reset_options()
 
 
-def _limits_without_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
-    """Return the limits (nq,), infinite for angles, except for angles whose limits allow a full rotation."""
+def _limits_with_free_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
+    """Return the limits (nq,), rad or m, where angles with a range of less than a full rotation have no limits."""
     k = constraints.columns[constraints.is_angle]
     lower, upper = constraints.lower.copy(), constraints.upper.copy()
     narrow_columns = k[upper[k] - lower[k] < 2 * np.pi]
@@ -197,19 +199,19 @@ def _limits_without_angles(constraints: ConstraintSystem) -> tuple[Array, Array]
 
 
 def _influence_mask(constraints: ConstraintSystem) -> Mask:
-    """Return the mask (nv,) of the dofs that change a required residual at a random configuration."""
+    """Return the mask (nv,) of the dofs that change a required residual at one of the random configurations."""
     space = constraints.mechanism.space
     J = constraints.residual_and_jacobian(space.random(np.random.default_rng(0), PROBE_CONFIGURATIONS))[1]
     mask = np.zeros(space.nv, dtype=np.bool_)
-    mask[constraints.moving] = np.abs(J).max(axis=(0, 1), initial=0.0) > MIN_INFLUENCE
+    mask[constraints.moving_dofs] = np.abs(J).max(axis=(0, 1), initial=0.0) > MIN_INFLUENCE
     return mask
 
 
 def _fixed_mask(constraints: ConstraintSystem) -> Mask:
-    """Return the mask (nq,) of the values that do not move."""
+    """Return the mask (nq,) of the values of q that do not move."""
     space = constraints.mechanism.space
     is_moving = np.zeros(space.nv, dtype=np.bool_)
-    is_moving[constraints.moving] = True
+    is_moving[constraints.moving_dofs] = True
     mask = np.ones(space.nq, dtype=np.bool_)
     mask[space.scalars_q] = ~is_moving[space.scalars_v]
     for k, i in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
@@ -220,7 +222,8 @@ def _fixed_mask(constraints: ConstraintSystem) -> Mask:
 def _find_closed_form(
     solver: CompiledProblem, constraints: ConstraintSystem, cache: dict[str, Any]
 ) -> tuple[ClosedForm | None, Array]:
-    """Return the closed form of the only required objective, and its target pose (4, 4); None without a closed form."""
+    """Return the closed form of the only required objective, and its target pose (4, 4); None and the identity if
+    there is no closed form."""
     pairs = zip(solver._objectives, solver._objective_relations, strict=True)
     required_relations = [relation for objective, relations in pairs if objective.required for relation in relations]
     no_result = None, np.eye(4)
@@ -229,7 +232,7 @@ def _find_closed_form(
         len(required_relations) != 1
         or problem.closures
         or problem.joint_constraints
-        or problem.cones
+        or problem.cone_joints
         or not _is_link_goal(required_relations[0])
     ):
         return no_result

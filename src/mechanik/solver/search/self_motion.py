@@ -3,8 +3,8 @@
 A self-motion is a curve of solutions. It is traced by steps along the null space of the residual Jacobian, each
 followed by Newton's method in the normal directions, until the curve closes or ends. A step could end on another curve
 nearby; the sign of a determinant detects this. Limits of revolute joints do not stop the trace, because the curve may
-return inside the limits. In this way pieces are found that no start leads to. At the end the curve is cut at the
-limits.
+return inside the limits. So parts of the curve are found that no start leads to. At the end the curve is cut into arcs
+at the limits.
 
 The nearest point to a configuration is found by projected gradient descent on the squared distance, with step sizes by
 J. Barzilai, J. M. Borwein, "Two-point step size gradient methods", IMA Journal of Numerical Analysis 8, 1988. A joint
@@ -64,7 +64,7 @@ class SelfMotionCurve:
 def trace_self_motions(constraints: ConstraintSystem, q: Array) -> list[SelfMotionCurve]:
     """Trace the curves through solutions `q` (L, nq) with one free dof; a curve has one point if no motion is possible.
 
-    All curves are traced together, which costs hardly more than one curve.
+    All curves are traced together, which takes only a little longer than one curve.
     """
     if not len(q):
         return []
@@ -83,23 +83,23 @@ def trace_self_motions(constraints: ConstraintSystem, q: Array) -> list[SelfMoti
 def is_on_curve(constraints: ConstraintSystem, curve: SelfMotionCurve, q: Array) -> Mask:
     """Return whether solutions `q` (K, nq) are on a curve, as a mask (K,).
 
-    A solution is on the curve if a motion along the curve, from the nearest of its points, leads to the solution.
+    A solution is on the curve if a motion along the curve leads from the nearest curve point to the solution.
     """
     is_on = np.zeros(len(q), dtype=np.bool_)
     if not len(q):
         return is_on
     u = constraints.wrapped_difference(curve.q[None], q[:, None])
     distances = step_length(u)
-    nearest = np.argmin(distances, axis=1)
-    close_indices = np.flatnonzero(distances[np.arange(len(q)), nearest] < MAX_STEP)
+    nearest_indices = np.argmin(distances, axis=1)
+    close_indices = np.flatnonzero(distances[np.arange(len(q)), nearest_indices] < MAX_STEP)
     if len(close_indices):
         solutions = q[close_indices]
-        projected = curve_points = curve.q[nearest[close_indices]]
+        projected_q = curve_points = curve.q[nearest_indices[close_indices]]
         for _ in range(4):  # converges to the nearest point of the curve
-            difference = constraints.wrapped_difference(projected, solutions)
-            projected, _ = constraints.project(
+            difference = constraints.wrapped_difference(projected_q, solutions)
+            projected_q, _ = constraints.project(
                 constraints.step(
-                    projected, _null_space_part(constraints.residual_and_jacobian(projected)[1], difference)
+                    projected_q, _null_space_part(constraints.residual_and_jacobian(projected_q)[1], difference)
                 ),
                 steps=3,
             )
@@ -107,7 +107,7 @@ def is_on_curve(constraints: ConstraintSystem, curve: SelfMotionCurve, q: Array)
         t_a = np.linalg.svd(J_a)[2][:, -1]
         t_b = _null_space_part(J_b, t_a)
         is_on[close_indices] = (
-            step_length(constraints.wrapped_difference(projected, solutions)) < 1e-5
+            step_length(constraints.wrapped_difference(projected_q, solutions)) < 1e-5
         ) & has_same_orientation(J_a, t_a, J_b, t_b)
     return is_on
 
@@ -128,28 +128,32 @@ def _trace(constraints: ConstraintSystem, q: Array, first_tangents: Array) -> tu
     L = len(q)
     points: list[list[Array]] = [[start] for start in q]
     is_closed = np.zeros(L, dtype=np.bool_)
-    current, tangents, steps, J = (
+    all_q, tangents, steps, J = (
         q.copy(),
         first_tangents.copy(),
         np.full(L, 0.02),
         constraints.residual_and_jacobian(q)[1],
     )
-    active = np.arange(L)
+    active_indices = np.arange(L)
     for _ in range(MAX_CURVE_STEPS):
-        if not len(active):
+        if not len(active_indices):
             break
-        q_current, t_current = current[active], tangents[active]
-        q_next, is_accepted, t_next, max_steps, J_next = _advance(constraints, q_current, t_current, steps[active])
+        q_current, t_current = all_q[active_indices], tangents[active_indices]
+        q_next, is_accepted, t_next, max_steps, J_next = _advance(
+            constraints, q_current, t_current, steps[active_indices]
+        )
         is_accepted &= (t_current * t_next).sum(axis=1) > MIN_TANGENT_COSINE
-        is_accepted &= has_same_orientation(J[active], t_current, J_next, t_next) | (steps[active] <= MIN_STEP)
+        is_accepted &= has_same_orientation(J[active_indices], t_current, J_next, t_next) | (
+            steps[active_indices] <= MIN_STEP
+        )
         is_accepted &= constraints.are_prismatic_within_limits(q_next)
-        is_stuck = ~is_accepted & (steps[active] <= MIN_STEP)
+        is_stuck = ~is_accepted & (steps[active_indices] <= MIN_STEP)
         # a curve is closed if this step passes its start in the same direction
-        to_start = constraints.wrapped_difference(q_current, q[active])
+        to_start = constraints.wrapped_difference(q_current, q[active_indices])
         step_sizes = step_length(constraints.wrapped_difference(q_current, q_next))
         distance_ahead = (to_start * t_current).sum(axis=1)
         distance_aside = step_length(to_start - distance_ahead[:, None] * t_current)
-        point_count = np.array([len(points[k]) for k in active])
+        point_count = np.array([len(points[k]) for k in active_indices])
         closes_now = (
             is_accepted
             & (point_count > 3)
@@ -157,20 +161,22 @@ def _trace(constraints: ConstraintSystem, q: Array, first_tangents: Array) -> tu
             & (distance_ahead <= step_sizes)
             & (distance_aside < 0.3 * step_sizes)
         )
-        closes_now &= (t_current * first_tangents[active]).sum(axis=1) > 0.5
-        is_closed[active[closes_now]] = True
+        closes_now &= (t_current * first_tangents[active_indices]).sum(axis=1) > 0.5
+        is_closed[active_indices[closes_now]] = True
         for i in np.flatnonzero(is_accepted & ~closes_now).tolist():
-            points[int(active[i])].append(q_next[i])
-        current[active[is_accepted]], tangents[active[is_accepted]], J[active[is_accepted]] = (
+            points[int(active_indices[i])].append(q_next[i])
+        all_q[active_indices[is_accepted]], tangents[active_indices[is_accepted]], J[active_indices[is_accepted]] = (
             q_next[is_accepted],
             t_next[is_accepted],
             J_next[is_accepted],
         )
         step_limits = np.clip(max_steps, CAUTIOUS_STEP, MAX_STEP)
-        steps[active] = np.where(
-            is_accepted, np.minimum(1.5 * steps[active], step_limits), np.maximum(0.5 * steps[active], MIN_STEP)
+        steps[active_indices] = np.where(
+            is_accepted,
+            np.minimum(1.5 * steps[active_indices], step_limits),
+            np.maximum(0.5 * steps[active_indices], MIN_STEP),
         )
-        active = active[~(closes_now | is_stuck)]
+        active_indices = active_indices[~(closes_now | is_stuck)]
     return [np.array(path) for path in points], is_closed
 
 
@@ -223,22 +229,22 @@ def _normal_system(constraints: ConstraintSystem, q: Array, t: Array) -> tuple[A
 def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotionCurve:
     """Return the curve with points at most CURVE_SPACING apart and continuous angles.
 
-    Cubic interpolation gives the points between; they are projected onto the constraints.
+    Points between are interpolated by cubic polynomials and projected onto the constraints.
     """
-    coarse = curve.q
-    if len(coarse) == 1:
+    coarse_q = curve.q
+    if len(coarse_q) == 1:
         return curve
-    u = constraints.wrapped_difference(coarse[:-1], coarse[1:])
+    u = constraints.wrapped_difference(coarse_q[:-1], coarse_q[1:])
     if curve.is_closed:
-        u = np.concatenate([u, constraints.wrapped_difference(coarse[-1:], coarse[:1])])
-    t = _tangents(constraints, coarse, u, curve.is_closed)
-    size = step_length(u)
-    counts = np.maximum(1, np.ceil(size / CURVE_SPACING)).astype(np.int64)
+        u = np.concatenate([u, constraints.wrapped_difference(coarse_q[-1:], coarse_q[:1])])
+    t = _tangents(constraints, coarse_q, u, curve.is_closed)
+    segment_lengths = step_length(u)
+    counts = np.maximum(1, np.ceil(segment_lengths / CURVE_SPACING)).astype(np.int64)
     k = np.repeat(np.arange(len(u)), counts)  # segment of each point
     s = ((np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[k])[:, None]
-    a, b = t[k] * size[k, None], t[(k + 1) % len(t)] * size[k, None]
+    a, b = t[k] * segment_lengths[k, None], t[(k + 1) % len(t)] * segment_lengths[k, None]
     cubic = (s**3 - 2 * s**2 + s) * a + (3 * s**2 - 2 * s**3) * u[k] + (s**3 - s**2) * b
-    corners = unwrap_along(constraints, coarse)
+    corners = unwrap_along(constraints, coarse_q)
     points = constraints.step(corners[k], cubic)
     if not curve.is_closed:
         points = np.concatenate([points, corners[-1:]])
@@ -265,40 +271,40 @@ BISECTIONS = 20
 """Number of bisections that move the end of an arc onto its limit: from 0.02 rad to 2e-8 rad."""
 MIN_SAMPLE_SPACING = 0.1
 """Scaled units; minimum distance between samples along an arc."""
-AT_LIMIT = 1e-9
-"""rad and m; tolerance of limits."""
+LIMIT_TOLERANCE = 1e-9
+"""rad and m; a value within this distance of a limit is at the limit."""
 
 
 def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) -> list[SelfMotionCurve]:
-    """Return the pieces of a curve inside the limits, modulo full rotations.
+    """Return the arcs of a curve inside the limits, modulo full rotations.
 
-    A piece ends at limits, or is the whole curve. Points are at most CURVE_SPACING apart, and angles are continuous. A
-    piece shorter than CURVE_SPACING may be missed.
+    An arc ends at limits, or is the whole curve. Points are at most CURVE_SPACING apart, and angles are continuous. An
+    arc shorter than CURVE_SPACING may be missed.
     """
     curve = densify(constraints, curve)
-    q, inside = curve.q, constraints.unwrap(curve.q, curve.q[0])[1]
-    if inside.all() or not inside.any():
-        return [curve] if inside.all() else []
-    if curve.is_closed:  # start outside the limits, so that no piece is split
-        k, k_angle = int(np.argmin(inside)), constraints.columns[constraints.is_angle]
+    q, is_inside = curve.q, constraints.unwrap(curve.q, curve.q[0])[1]
+    if is_inside.all() or not is_inside.any():
+        return [curve] if is_inside.all() else []
+    if curve.is_closed:  # start outside the limits, so that no arc is split
+        k, k_angle = int(np.argmin(is_inside)), constraints.columns[constraints.is_angle]
         revolution = np.zeros_like(q[0])
         revolution[k_angle] = TWO_PI * np.round((q[-1] - q[0])[k_angle] / TWO_PI)
         q = np.concatenate([q[k:], q[: k + 1] + revolution])
-        inside = np.concatenate([inside[k:], inside[: k + 1]])
-    change_indices = np.flatnonzero(inside[:-1] != inside[1:])
-    is_exit = inside[change_indices]
+        is_inside = np.concatenate([is_inside[k:], is_inside[: k + 1]])
+    change_indices = np.flatnonzero(is_inside[:-1] != is_inside[1:])
+    is_exit = is_inside[change_indices]
     limit_points = _limit_points(
         constraints,
         q[np.where(is_exit, change_indices, change_indices + 1)],
         q[np.where(is_exit, change_indices + 1, change_indices)],
     )
     arcs: list[SelfMotionCurve] = []
-    for index, piece in enumerate(np.split(q, change_indices + 1)):
-        # limit_points[index] is between this piece and the next
-        if is_exit[index] if index < len(is_exit) else inside[-1]:
+    for index, points in enumerate(np.split(q, change_indices + 1)):
+        # limit_points[index] is between these points and the next
+        if is_exit[index] if index < len(is_exit) else is_inside[-1]:
             arcs.append(
                 SelfMotionCurve(
-                    np.concatenate([limit_points[max(index - 1, 0) : index], piece, limit_points[index : index + 1]]),
+                    np.concatenate([limit_points[max(index - 1, 0) : index], points, limit_points[index : index + 1]]),
                     False,
                 )
             )
@@ -306,20 +312,20 @@ def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) ->
 
 
 def single_point_arcs(
-    constraints: ConstraintSystem, arcs: list[SelfMotionCurve], seeds: Array
+    constraints: ConstraintSystem, arcs: list[SelfMotionCurve], solutions: Array
 ) -> list[SelfMotionCurve]:
-    """Return arcs of a single point for solutions (K, nq) that are near no arc, because their piece is too short."""
+    """Return arcs of a single point for `solutions` (K, nq) that are near no arc, since their own arc is too short."""
     new_arcs: list[SelfMotionCurve] = []
-    for seed in seeds:
-        if all(arc.nearest_point(constraints, seed)[1] > 2 * CURVE_SPACING for arc in (*arcs, *new_arcs)):
-            new_arcs.append(SelfMotionCurve(seed[None], False))
+    for solution in solutions:
+        if all(arc.nearest_point(constraints, solution)[1] > 2 * CURVE_SPACING for arc in (*arcs, *new_arcs)):
+            new_arcs.append(SelfMotionCurve(solution[None], False))
     return new_arcs
 
 
 def sample_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, q0: Array, count: int) -> Array:
     """Return up to `count` points (k, nq) evenly along an arc, unwrapped; the first is the nearest to `q0` (nq,)."""
-    unwrapped = constraints.unwrap(arc.q, q0)[0]
-    distances = constraints.distance(q0, unwrapped)
+    unwrapped_q = constraints.unwrap(arc.q, q0)[0]
+    distances = constraints.distance(q0, unwrapped_q)
     k = int(np.argmin(distances))
     arc_lengths = np.concatenate([[0.0], np.cumsum(step_length(constraints.wrapped_difference(arc.q[:-1], arc.q[1:])))])
     total_length = float(arc_lengths[-1])
@@ -332,7 +338,7 @@ def sample_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, q0: Array, c
         positions = np.linspace(0.0, total_length, count)
         positions = np.delete(positions, int(np.argmin(np.abs(positions - arc_lengths[k]))))
     indices = np.minimum(np.searchsorted(arc_lengths, positions), len(arc_lengths) - 1)
-    return np.concatenate([_nearest_point(constraints, arc, distances, k, q0)[None], unwrapped[indices]])
+    return np.concatenate([_nearest_point(constraints, arc, distances, k, q0)[None], unwrapped_q[indices]])
 
 
 def path_along_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, a: Array, b: Array) -> Array | None:
@@ -355,14 +361,14 @@ def path_along_arc(constraints: ConstraintSystem, arc: SelfMotionCurve, a: Array
 
 
 def is_within_limits(constraints: ConstraintSystem, q: Array) -> Mask:
-    """Return whether the moving values are inside their limits, full rotations included, as a mask (K,)."""
+    """Return whether the moving values are inside their limits, not modulo full rotations, as a mask (K,)."""
     k = constraints.columns[constraints.columns >= 0]
-    lower, upper = constraints.lower[k] - AT_LIMIT, constraints.upper[k] + AT_LIMIT
+    lower, upper = constraints.lower[k] - LIMIT_TOLERANCE, constraints.upper[k] + LIMIT_TOLERANCE
     return np.asarray(((q[:, k] >= lower) & (q[:, k] <= upper)).all(axis=1))
 
 
 def _without_reversals(constraints: ConstraintSystem, q: Array) -> Array:
-    """Return the path without its second and its second-last point where the path would reverse at this point."""
+    """Return the path without its second, and without its second-last point, if the path reverses at this point."""
     if len(q) < 4:
         return q[[0, -1]]
     u = constraints.wrapped_difference(q[:-1], q[1:])
@@ -374,10 +380,10 @@ def _without_reversals(constraints: ConstraintSystem, q: Array) -> Array:
 def _limit_points(constraints: ConstraintSystem, inner: Array, outer: Array) -> Array:
     """Return the last points inside the limits between points `inner` and `outer` (E, nq), by bisection."""
     for _ in range(BISECTIONS):
-        middle = constraints.step(inner, 0.5 * constraints.wrapped_difference(inner, outer))
-        middle, _ = constraints.project(middle, steps=3)
-        inside = constraints.unwrap(middle, inner[0])[1][:, None]
-        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        middle_q = constraints.step(inner, 0.5 * constraints.wrapped_difference(inner, outer))
+        middle_q, _ = constraints.project(middle_q, steps=3)
+        is_inside = constraints.unwrap(middle_q, inner[0])[1][:, None]
+        inner, outer = np.where(is_inside, middle_q, inner), np.where(is_inside, outer, middle_q)
     return inner
 
 
@@ -393,20 +399,22 @@ def _nearest_point(constraints: ConstraintSystem, arc: SelfMotionCurve, distance
     fraction = 0.5 * (a - c) / curvature if curvature > 1e-12 else 0.0
     step = min(abs(fraction), 1.0) * constraints.wrapped_difference(arc.q[k], arc.q[j] if fraction > 0 else arc.q[i])
     q, error = constraints.project(constraints.step(arc.q[k : k + 1], step[None]))
-    q, inside = constraints.unwrap(q, q0)
+    q, is_inside = constraints.unwrap(q, q0)
     return (
-        q[0] if inside[0] and error[0] < RESIDUAL_TOLERANCE and constraints.distance(q0, q[0]) < distances[k] else point
+        q[0]
+        if is_inside[0] and error[0] < RESIDUAL_TOLERANCE and constraints.distance(q0, q[0]) < distances[k]
+        else point
     )
 
 
 MAX_APPROACH_STEPS = 80
 """Maximum number of steps; 10 to 30 are typical."""
 MIN_GRADIENT = 1e-6
-"""rad and m; the descent ends at smaller projected gradients, because the distance changes by their square."""
+"""rad and m; the descent ends at smaller projected gradients; the distance then changes by their square only."""
 MIN_STEP_FACTOR, MAX_STEP_FACTOR, MAX_STEP_LENGTH = 0.05, 5.0, 0.4
-"""Bounds of the ratio of step to gradient, and maximum length of a step, rad and m."""
+"""Bounds of the ratio of step to gradient; maximum length of a step, rad and m."""
 MAX_REJECTED_STEPS = 8
-"""Number of consecutive rejected steps after which the descent stops."""
+"""Number of successive rejected steps after which the descent stops."""
 
 
 def approach_along_self_motion(
@@ -419,12 +427,11 @@ def approach_along_self_motion(
     Args:
         max_steps: maximum number of steps.
     """
-    c = constraints
     q = q.copy()
     K = len(q)
-    direction, gradient, is_at_limit = _descent_direction(c, q, q0)
+    direction, gradient, is_at_limit = _descent_direction(constraints, q, q0)
     factor, rejections = np.ones(K), np.zeros(K, dtype=np.int64)
-    distance = c.distance(q0, q)
+    distance = constraints.distance(q0, q)
     for _ in range(max_steps):
         k = np.flatnonzero(
             (np.abs(direction).max(axis=1, initial=0.0) > MIN_GRADIENT) & (rejections < MAX_REJECTED_STEPS)
@@ -433,19 +440,21 @@ def approach_along_self_motion(
             break
         step = factor[k, None] * direction[k]
         step *= np.minimum(1.0, MAX_STEP_LENGTH / np.maximum(np.linalg.norm(step, axis=1), 1e-300))[:, None]
-        trial, reaches_limit = _step_within_limits(c, q[k], step)
-        trial, error = c.project(trial, reaches_limit | is_at_limit[k], steps=6)
-        new_distance = c.distance(q0, trial)
-        is_accepted = (error < RESIDUAL_TOLERANCE) & is_within_limits(c, trial) & (new_distance < distance[k])
+        trial_q, reaches_limit = _step_within_limits(constraints, q[k], step)
+        trial_q, error = constraints.project(trial_q, reaches_limit | is_at_limit[k], steps=6)
+        new_distance = constraints.distance(q0, trial_q)
+        is_accepted = (
+            (error < RESIDUAL_TOLERANCE) & is_within_limits(constraints, trial_q) & (new_distance < distance[k])
+        )
         rejections[k[~is_accepted]] += 1
         factor[k[~is_accepted]] *= 0.3
-        k, trial = k[is_accepted], trial[is_accepted]
+        k, trial_q = k[is_accepted], trial_q[is_accepted]
         if not len(k):
             continue
         previous_q = q[k]
-        q[k], distance[k], rejections[k] = trial, new_distance[is_accepted], 0
-        direction[k], new_gradient, is_at_limit[k] = _descent_direction(c, trial, q0)
-        s = c.mechanism.space.difference(previous_q, trial)[:, c.moving]
+        q[k], distance[k], rejections[k] = trial_q, new_distance[is_accepted], 0
+        direction[k], new_gradient, is_at_limit[k] = _descent_direction(constraints, trial_q, q0)
+        s = constraints.mechanism.space.difference(previous_q, trial_q)[:, constraints.moving_dofs]
         y = new_gradient - gradient[k]
         curvature = (s * y).sum(axis=1)
         new_factor = np.where(
@@ -455,11 +464,11 @@ def approach_along_self_motion(
     return q
 
 
-def _descent_direction(c: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
-    """Return descent direction, projected gradient (rad and m) and the mask of dofs held at limits, (K, n) each."""
-    difference = c.mechanism.space.difference(q0, q)[:, c.moving]
-    J = c.residual_and_jacobian(q)[1] / c.unit
-    is_at_lower, is_at_upper = _at_limits(c, q)
+def _descent_direction(constraints: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
+    """Return descent direction, projected gradient (rad and m) and the mask of dofs at active limits, (K, n) each."""
+    difference = constraints.mechanism.space.difference(q0, q)[:, constraints.moving_dofs]
+    J = constraints.residual_and_jacobian(q)[1] / constraints.unit
+    is_at_lower, is_at_upper = _at_limits(constraints, q)
     is_at_limit = np.zeros_like(is_at_lower)
     direction = gradient = _project_gradient(J, difference, is_at_limit)
     for _ in range(4):
@@ -478,19 +487,25 @@ def _project_gradient(J: Array, g: Array, is_at_limit: Mask) -> Array:
     return g - least_norm_step(J, (J @ g[..., None])[..., 0])
 
 
-def _at_limits(c: ConstraintSystem, q: Array) -> tuple[Mask, Mask]:
+def _at_limits(constraints: ConstraintSystem, q: Array) -> tuple[Mask, Mask]:
     """Return the masks (K, n) of the dofs at their lower and at their upper limit."""
-    is_scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
-    return is_scalar & (q[:, k] <= c.lower[k] + 1e-9), is_scalar & (q[:, k] >= c.upper[k] - 1e-9)
+    is_scalar, k = constraints.columns >= 0, np.maximum(constraints.columns, 0)
+    return is_scalar & (q[:, k] <= constraints.lower[k] + LIMIT_TOLERANCE), is_scalar & (
+        q[:, k] >= constraints.upper[k] - LIMIT_TOLERANCE
+    )
 
 
-def _step_within_limits(c: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
-    """Step along `v` (K, n) as far as the limits allow; return the end points, and the mask of dofs that stop there."""
-    is_scalar, k = c.columns >= 0, np.maximum(c.columns, 0)
+def _step_within_limits(constraints: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
+    """Step by `v` (K, n), rad or m, as far as the limits allow; return end points and the mask of dofs at limits."""
+    is_scalar, k = constraints.columns >= 0, np.maximum(constraints.columns, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        max_fraction = np.where(v > 0, (c.upper[k] - q[:, k]) / v, np.where(v < 0, (c.lower[k] - q[:, k]) / v, np.inf))
+        max_fraction = np.where(
+            v > 0, (constraints.upper[k] - q[:, k]) / v, np.where(v < 0, (constraints.lower[k] - q[:, k]) / v, np.inf)
+        )
     max_fraction = np.where(is_scalar & (np.abs(v) > 1e-14), np.maximum(max_fraction, 0.0), np.inf)
     fraction = np.minimum(1.0, max_fraction.min(axis=1, initial=np.inf))
-    q_end = c.step(q, fraction[:, None] * v / c.unit)
-    is_at_lower, is_at_upper = _at_limits(c, q_end)
-    return np.clip(q_end, c.lower, c.upper), (max_fraction <= fraction[:, None]) & (is_at_lower | is_at_upper)
+    q_end = constraints.step(q, fraction[:, None] * v / constraints.unit)
+    is_at_lower, is_at_upper = _at_limits(constraints, q_end)
+    return np.clip(q_end, constraints.lower, constraints.upper), (max_fraction <= fraction[:, None]) & (
+        is_at_lower | is_at_upper
+    )

@@ -1,6 +1,6 @@
-"""The set of all solutions of a target: isolated solutions, self-motion curves, and samples of wider self-motions.
+"""All solutions of a target: isolated solutions, self-motion curves, and samples of self-motions with more dofs.
 
-The same solution is found from many starts, with different rounding errors; `DistinctSolutions` contains it once.
+The same solution is found from many starts with different rounding errors. `DistinctSolutions` contains it once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ can separate them. The residual there is about d^2 / 8 for two true solutions at
 
 
 class DistinctSolutions:
-    """List of distinct solutions.
+    """Distinct solutions, each contained once.
 
     Attributes:
         q: (k, nq) configurations, in the order in which they were found.
@@ -51,7 +51,7 @@ class DistinctSolutions:
         self.q = np.zeros((0, constraints.mechanism.nq))
 
     def add(self, q: Array) -> int:
-        """Add those of the polished solutions (K, nq) that are new; return their number."""
+        """Add the polished solutions of `q` (K, nq) that are new; return their number."""
         q, new_count = self.new_solutions(q), 0
         while len(q):
             self.q, new_count = np.vstack([self.q, q[0]]), new_count + 1
@@ -59,7 +59,7 @@ class DistinctSolutions:
         return new_count
 
     def new_solutions(self, q: Array) -> Array:
-        """Return those of polished solutions (K, nq) that are not in the list."""
+        """Return the polished solutions of `q` (K, nq) that are not contained yet."""
         for known_q in self.q:
             q = q[~self.is_same(q, known_q)]
         return q
@@ -72,17 +72,20 @@ class DistinctSolutions:
         is_equal = distances < SAME_SOLUTION_DISTANCE
         close_indices = np.flatnonzero(~is_equal & (distances < CLOSE_SOLUTION_DISTANCE))
         if len(close_indices):
-            middle = constraints.step(
+            midpoint = constraints.step(
                 np.broadcast_to(reference, (len(close_indices), len(reference))), 0.5 * step[close_indices]
             )
             is_equal[close_indices] = (
-                np.abs(constraints.residual_and_jacobian(middle)[0]).max(axis=1, initial=0.0) < MIDPOINT_RESIDUAL
+                np.abs(constraints.residual_and_jacobian(midpoint)[0]).max(axis=1, initial=0.0) < MIDPOINT_RESIDUAL
             )
         return is_equal
 
 
 def farthest_point_sample(constraints: ConstraintSystem, q: Array, count: int, first_index: int = 0) -> list[int]:
-    """Return the indices of up to `count` configurations of `q` (K, nq), each as far as possible from the previous."""
+    """Return up to `count` indices of configurations of `q` (K, nq), each as far as possible from all previous ones.
+
+    Fewer are returned if all others are closer than `CLOSE_SOLUTION_DISTANCE` to a returned configuration.
+    """
     if not len(q):
         return []
     sample_indices = [first_index]
@@ -90,10 +93,10 @@ def farthest_point_sample(constraints: ConstraintSystem, q: Array, count: int, f
     while len(sample_indices) < min(count, len(q)):
         step = constraints.wrapped_difference(np.broadcast_to(q[sample_indices[-1]], q.shape), q)
         distances = np.minimum(distances, np.sqrt((step * step).sum(axis=1)))
-        farthest = int(np.argmax(distances))
-        if distances[farthest] < CLOSE_SOLUTION_DISTANCE:
+        farthest_index = int(np.argmax(distances))
+        if distances[farthest_index] < CLOSE_SOLUTION_DISTANCE:
             break
-        sample_indices.append(farthest)
+        sample_indices.append(farthest_index)
     return sample_indices
 
 
@@ -108,24 +111,24 @@ class SolutionPool:
 
     Attributes:
         constraints: the constraints.
-        isolated: isolated solutions.
-        curves: one-dimensional self-motions, complete, also beyond the limits of revolute joints.
-        seeds: (k, nq) solutions on the curves.
-        multi_dof: (k, nq) solutions with two or more free dofs.
-        redundant: largest number of free dofs of any solution.
+        isolated_solutions: isolated solutions.
+        curves: whole self-motions with one dof, also beyond the limits of revolute joints.
+        curve_solutions: (k, nq) solutions on the curves.
+        multi_dof_solutions: (k, nq) solutions with two or more free dofs.
+        redundancy: largest number of free dofs of any solution.
     """
 
     def __init__(self, constraints: ConstraintSystem) -> None:
         self.constraints = constraints
-        self.isolated = DistinctSolutions(constraints)
+        self.isolated_solutions = DistinctSolutions(constraints)
         self.curves: list[SelfMotionCurve] = []
-        self.seeds = np.zeros((0, constraints.mechanism.nq))
-        self.multi_dof = np.zeros((0, constraints.mechanism.nq))
-        self.redundant = 0
+        self.curve_solutions = np.zeros((0, constraints.mechanism.nq))
+        self.multi_dof_solutions = np.zeros((0, constraints.mechanism.nq))
+        self.redundancy = 0
 
     def filter_known(self, q: Array) -> Array:
-        """Return those of the descent results `q` (K, nq) that are not near a known isolated solution."""
-        for known_q in self.isolated.q:
+        """Return the end points of descents `q` (K, nq) that are not near a known isolated solution."""
+        for known_q in self.isolated_solutions.q:
             q = q[
                 np.abs(self.constraints.wrapped_difference(known_q, q)).max(axis=1, initial=0.0)
                 > KNOWN_SOLUTION_DISTANCE
@@ -134,36 +137,45 @@ class SolutionPool:
 
     def add(self, q: Array) -> int:
         """Add polished solutions (K, nq); return the number of new solutions and curves."""
-        q = self._off_curves(self.isolated.new_solutions(q), self.curves)
-        redundant_dofs = self.constraints.redundancy(q)
-        is_multi_dof = redundant_dofs > 1
+        q = self._take_curve_solutions(self.isolated_solutions.new_solutions(q), self.curves)
+        redundancy = self.constraints.redundancy(q)
+        is_multi_dof = redundancy > 1
         if is_multi_dof.any():
-            self.multi_dof = np.concatenate([self.multi_dof, q[is_multi_dof]])
-            self.redundant = max(self.redundant, int(redundant_dofs.max()))
-        return self.isolated.add(q[redundant_dofs == 0]) + self._add_on_curves(q[redundant_dofs == 1])
+            self.multi_dof_solutions = np.concatenate([self.multi_dof_solutions, q[is_multi_dof]])
+            self.redundancy = max(self.redundancy, int(redundancy.max()))
+        return self.isolated_solutions.add(q[redundancy == 0]) + self._add_on_curves(q[redundancy == 1])
 
     def _add_on_curves(self, q: Array) -> int:
-        """Add solutions with one free dof to first order, trace their curves, and return the number of new results."""
+        """Add solutions with one free dof to first order, and trace their curves.
+
+        Returns the number of new solutions and curves.
+        """
         new_count = 0
         while len(q):
             sample_indices = farthest_point_sample(self.constraints, q, CURVES_PER_TRACE)
             curves: list[SelfMotionCurve] = []
             for k, curve in zip(sample_indices, trace_self_motions(self.constraints, q[sample_indices]), strict=True):
                 if len(curve.q) == 1:
-                    new_count += self.isolated.add(q[k][None])  # no motion: two isolated solutions coincide here
+                    new_count += self.isolated_solutions.add(
+                        q[k][None]
+                    )  # no motion: two isolated solutions coincide here
                 elif not any(is_on_curve(self.constraints, new_curve, q[k][None])[0] for new_curve in curves):
                     curves.append(curve)
-                    self.seeds, self.redundant = np.vstack([self.seeds, q[k]]), max(self.redundant, 1)
+                    self.curve_solutions, self.redundancy = (
+                        np.vstack([self.curve_solutions, q[k]]),
+                        max(self.redundancy, 1),
+                    )
             self.curves += curves
             new_count += len(curves)
-            q = self._off_curves(self.isolated.new_solutions(np.delete(q, sample_indices, axis=0)), curves)
+            q = self.isolated_solutions.new_solutions(np.delete(q, sample_indices, axis=0))
+            q = self._take_curve_solutions(q, curves)
         return new_count
 
-    def _off_curves(self, q: Array, curves: list[SelfMotionCurve]) -> Array:
-        """Return the solutions that are on none of the curves; add the solutions on a curve to `seeds`."""
+    def _take_curve_solutions(self, q: Array, curves: list[SelfMotionCurve]) -> Array:
+        """Return the solutions of `q` that are on none of `curves`; add the others to `curve_solutions`."""
         for curve in curves:
-            is_on = is_on_curve(self.constraints, curve, q)
-            self.seeds, q = np.concatenate([self.seeds, q[is_on]]), q[~is_on]
+            is_on_this_curve = is_on_curve(self.constraints, curve, q)
+            self.curve_solutions, q = np.concatenate([self.curve_solutions, q[is_on_this_curve]]), q[~is_on_this_curve]
         return q
 
 
@@ -177,29 +189,29 @@ class SolutionSet:
     Attributes:
         q: (k, nq) configurations, nearest to `q0` first; values that do not move are as in `q0`.
         distance: (k,) distance from `q0`: the Euclidean norm of the differences of all moving dofs, rad and m.
-        component: (k,) number of the connected component; solutions on the same self-motion have the same number.
-        redundant: largest number of free dofs of a solution. 0: all solutions are isolated. 1: the solutions are
-            samples of curves, several per curve. 2 or more: samples as far apart as possible; their connectivity is
-            unknown, and all have the same component.
+        component: (k,) index of the connected component; solutions on the same self-motion have the same index.
+        redundancy: largest number of free dofs of a solution. 0: all solutions are isolated. 1: there are samples of
+            curves, several per curve. 2 or more: there are samples as far apart as possible; it is unknown
+            which of them are connected, and all have the same component.
         complete: whether a closed form proves that there are no other solutions (no other self-motions, if redundant).
-        why: how the solutions were found, or why there is no solution.
-        tries: number of starts; 0 for a closed form.
+        explanation: how the solutions were found, or why there is no solution.
+        attempts: number of descents, each from another start; 0 for a closed form.
 
     Example:
         >>> arm = mk.gallery.ur5()
         >>> target = arm.pose("tool0", [0.3, -1.2, 1.1, -0.4, 0.9, 0.2])
         >>> solutions = mk.Solver(arm, mk.PoseGoal("tool0", target)).solve_all()
-        >>> len(solutions), solutions.complete, solutions.redundant
+        >>> len(solutions), solutions.complete, solutions.redundancy
         (8, True, 0)
     """
 
     q: Array
     distance: Array
     component: Indices
-    redundant: int
+    redundancy: int
     complete: bool
-    why: str
-    tries: int
+    explanation: str
+    attempts: int
     _arcs: tuple[SelfMotionCurve | None, ...]
     _constraints: ConstraintSystem
     _revision: tuple[int, ...]
@@ -216,13 +228,13 @@ class SolutionSet:
 
     def __repr__(self) -> str:
         if not len(self):
-            return f"<no solution: {self.why}>"
+            return f"<no solution: {self.explanation}>"
         detail = ""
-        if self.redundant == 1:
+        if self.redundancy == 1:
             detail = f" of {format_count(len(set(self.component.tolist())), 'self-motion')}"
-        elif self.redundant:
-            detail = f" sampled from self-motions with {self.redundant} dofs"
-        return f"<{format_count(len(self), 'solution')}{detail}: {self.why}>"
+        elif self.redundancy:
+            detail = f" sampled from self-motions with {format_count(self.redundancy, 'dof')}"
+        return f"<{format_count(len(self), 'solution')}{detail}: {self.explanation}>"
 
     @property
     def errors(self) -> Array:
@@ -233,9 +245,9 @@ class SolutionSet:
     def path(self, i: int, j: int) -> Array | None:
         """Return a path (m, nq) from solution i to solution j along which all constraints hold, inside the limits.
 
-        Consecutive configurations are at most 0.03 apart (rad, or lengths in units of the mechanism's size), and the
-        constraints hold to 1e-9 at each. Angles are continuous, so the last configuration may differ from solution j by
-        full rotations.
+        Consecutive configurations are at most 0.04 apart (rad, or lengths in units of the mechanism's size), and the
+        residual of the constraints is below 1e-9 at each (same units). Angles are continuous, so the last configuration
+        may differ from solution j by full rotations.
 
         Returns:
             The path; None if i and j are not connected, if the path collides, or, with two or more free dofs, if the
@@ -245,14 +257,14 @@ class SolutionSet:
             StructureError: if the mechanism has changed since the solutions were found.
         """
         self._check_fresh()
-        path = self._path_on_solutions(i, j)
+        path = self._path_ignoring_collisions(i, j)
         return (
             path
             if path is None or self._collision_constraint is None or self._collision_constraint.are_free(path).all()
             else None
         )
 
-    def _path_on_solutions(self, i: int, j: int) -> Array | None:
+    def _path_ignoring_collisions(self, i: int, j: int) -> Array | None:
         a, b = self.q[i], self.q[j]
         if i == j:
             return a[None].copy()
@@ -261,7 +273,7 @@ class SolutionSet:
         arc = self._arcs[int(self.component[i])]
         if arc is not None:
             return path_along_arc(self._constraints, arc, a, b)
-        return projected_straight_path(self._constraints, a, b) if self.redundant > 1 else None
+        return projected_straight_path(self._constraints, a, b) if self.redundancy > 1 else None
 
     def _check_fresh(self) -> None:
         if self._constraints.mechanism.revision != self._revision:
@@ -271,28 +283,29 @@ class SolutionSet:
 def projected_straight_path(constraints: ConstraintSystem, a: Array, b: Array) -> Array | None:
     """Return a path from `a` to `b` in straight steps, each projected onto the constraints; None if `b` is not reached.
 
-    Full rotations count, so the straight path is inside the limits. A joint that the projection moves beyond a limit is
-    moved back onto the limit.
+    The difference from `a` to `b` is not reduced by full rotations, so the straight path is inside the limits. A joint
+    that the projection moves beyond a limit is moved back onto the limit.
     """
     q, path = a, [a]
-    remaining = _difference(constraints, a, b)
-    for _ in range(4 * int(step_length(remaining) / CURVE_SPACING) + 20):
-        distance = float(step_length(remaining))
+    remaining_step = _difference(constraints, a, b)
+    for _ in range(4 * int(step_length(remaining_step) / CURVE_SPACING) + 20):
+        distance = float(step_length(remaining_step))
         if distance <= 1.5 * CURVE_SPACING:
             return np.array([*path, b])
-        next_q, error = constraints.project(constraints.step(q[None], (CURVE_SPACING / distance) * remaining[None]))
+        step = (CURVE_SPACING / distance) * remaining_step
+        next_q, error = constraints.project(constraints.step(q[None], step[None]))
         if not is_within_limits(constraints, next_q)[0]:
             clipped_q = np.clip(next_q, constraints.lower, constraints.upper)
             is_at_limit = np.where(constraints.columns >= 0, (clipped_q != next_q)[:, constraints.columns], False)
             next_q, error = constraints.project(clipped_q, is_at_limit)
         is_small_step = step_length(_difference(constraints, q, next_q[0])) < 2 * CURVE_SPACING
-        remaining = _difference(constraints, next_q[0], b)
+        remaining_step = _difference(constraints, next_q[0], b)
         # without progress the path is blocked
         if not (
             error[0] < RESIDUAL_TOLERANCE
             and is_within_limits(constraints, next_q)[0]
             and is_small_step
-            and step_length(remaining) < distance - 0.02 * CURVE_SPACING
+            and step_length(remaining_step) < distance - 0.02 * CURVE_SPACING
         ):
             return None
         q = next_q[0]
@@ -301,5 +314,5 @@ def projected_straight_path(constraints: ConstraintSystem, a: Array, b: Array) -
 
 
 def _difference(constraints: ConstraintSystem, a: Array, b: Array) -> Array:
-    """Return the step (n,) from `a` to `b`, full rotations included."""
-    return constraints.mechanism.space.difference(a, b)[constraints.moving] / constraints.unit
+    """Return the step (n,) from `a` to `b`, not reduced by full rotations."""
+    return constraints.mechanism.space.difference(a, b)[constraints.moving_dofs] / constraints.unit

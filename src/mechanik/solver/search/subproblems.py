@@ -5,8 +5,8 @@ equation in one angle is A cos t + B sin t = D, possibly with additional product
 of arms into such equations follows Paden and Kahan: B. Paden, "Kinematics and Control of Robot Manipulators", Berkeley
 1986.
 
-If the data do not determine an angle (a vector along its rotation axis), the angle `free` is returned. If there is no
-solution, the nearest approximation is returned: the caller must check the result.
+If the data do not determine an angle (a vector along its rotation axis), the angle `free_angle` is returned. If there
+is no solution, the nearest approximation is returned. The caller must check the result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def squared_sinusoid(v: Array) -> Array:
     return np.stack([v0 * v0, 2 * v0 * v1, 2 * v0 * v2, v1 * v1, 2 * v1 * v2, v2 * v2], axis=-1)
 
 
-def rotated(k: Array, t: Array, v: Array) -> Array:
+def rotate_about(k: Array, t: Array, v: Array) -> Array:
     """Return v (..., 3) rotated by t (...), rad, about the unit axis k (3,)."""
     along = (v @ k)[..., None] * k
     return along + np.cos(t)[..., None] * (v - along) + np.sin(t)[..., None] * cross(k, v)
@@ -45,18 +45,18 @@ def rotation_about(k: Array, t: Array) -> Array:
     return s * hat + c * (np.eye(3) - np.outer(k, k)) + np.outer(k, k)
 
 
-def rotation_angle_onto(k: Array, v: Array, w: Array, free: Array, scale: float = 1.0) -> Array:
+def rotation_angle_onto(k: Array, v: Array, w: Array, free_angle: Array, scale: float = 1.0) -> Array:
     """Return the angle (...), rad, by which v (..., 3), rotated about k (3,), comes nearest to w (..., 3).
 
     Args:
-        free: (...) angle to return if v or w is on the axis, rad.
-        scale: typical length of v and w perpendicular to k.
+        free_angle: (...) angle to return if v or w is on the axis, rad.
+        scale: typical length of v and w perpendicular to k, in their unit.
     """
-    # cross products keep the digits of a perpendicular part that is tiny compared with the part along the axis
+    # cross products are accurate also if the perpendicular part is tiny compared with the part along the axis
     v, w = cross(k, v), cross(k, w)
     sine, cosine = cross(v, w) @ k, dot(v, w)
     is_free = np.hypot(sine, cosine) < (DEGENERATE_RATIO * scale) ** 2
-    return np.where(is_free, free, np.arctan2(sine, cosine))
+    return np.where(is_free, free_angle, np.arctan2(sine, cosine))
 
 
 def angle_between(v: Array, w: Array) -> Array:
@@ -64,21 +64,21 @@ def angle_between(v: Array, w: Array) -> Array:
     return np.arctan2(length(cross(v, w)), dot(v, w))
 
 
-def sinusoid_roots(A: Array, B: Array, D: Array, free: Array, scale: float = 1.0) -> Array:
+def sinusoid_roots(A: Array, B: Array, D: Array, free_angle: Array, scale: float = 1.0) -> Array:
     """Return the two angles t (..., 2), rad, with A cos t + B sin t = D.
 
     Args:
-        free: (...) angle to return if A and B are zero, rad.
+        free_angle: (...) angle to return if A and B are zero, rad.
         scale: typical size of A and B.
     """
     amplitude = np.hypot(A, B)
     is_free = amplitude < DEGENERATE_RATIO * scale
-    middle = np.arctan2(B, A)
+    middle_angle = np.arctan2(B, A)
     cosine = np.clip(D / np.where(is_free, 1.0, amplitude), -1.0, 1.0)
     # rounding would split a double root by about 1e-8, and later steps would not detect the singularity
     half_angle = np.arccos(np.where(1.0 - np.abs(cosine) < COSINE_ROUNDING, np.sign(cosine), cosine))
-    roots = np.stack([middle + half_angle, middle - half_angle], axis=-1)
-    return np.where(is_free[..., None], free[..., None], roots)
+    roots = np.stack([middle_angle + half_angle, middle_angle - half_angle], axis=-1)
+    return np.where(is_free[..., None], free_angle[..., None], roots)
 
 
 def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Array:
@@ -88,17 +88,19 @@ def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Ar
     """
     last_axis = R @ c
     # a, b and c are the corners of a spherical triangle with known sides; the half-angle formulas for the angle at b
-    # keep their digits in flat triangles
+    # are accurate also in flat triangles
     ab, bc, ca = angle_between(a, b), angle_between(b, c), angle_between(a, last_axis)
-    flat = np.sin((ca + bc - ab) / 2) * np.sin((ca + ab - bc) / 2)
-    wide = np.sin((ab + bc + ca) / 2) * np.sin((ab + bc - ca) / 2)
-    at_b = 2 * np.arctan2(np.sqrt(np.maximum(flat, 0.0)), np.sqrt(np.maximum(wide, 0.0)))
-    middle = np.arctan2(cross(b, c) @ a, a @ c - (a @ b) * (b @ c))  # where c, rotated about b, is nearest to a
-    q_b = middle + np.stack([at_b, -at_b], axis=-1)
+    numerator = np.sin((ca + bc - ab) / 2) * np.sin((ca + ab - bc) / 2)
+    denominator = np.sin((ab + bc + ca) / 2) * np.sin((ab + bc - ca) / 2)
+    angle_at_b = 2 * np.arctan2(np.sqrt(np.maximum(numerator, 0.0)), np.sqrt(np.maximum(denominator, 0.0)))
+    middle_angle = np.arctan2(cross(b, c) @ a, a @ c - (a @ b) * (b @ c))  # where c, rotated about b, is nearest to a
+    q_b = middle_angle + np.stack([angle_at_b, -angle_at_b], axis=-1)
     last_axis = last_axis[..., None, :]
-    q_a = rotation_angle_onto(a, rotated(b, q_b, np.broadcast_to(c, (*q_b.shape, 3))), last_axis, near[..., None, 0])
+    q_a = rotation_angle_onto(
+        a, rotate_about(b, q_b, np.broadcast_to(c, (*q_b.shape, 3))), last_axis, near[..., None, 0]
+    )
     perpendicular = perpendicular_basis(c)[0]
-    last_vector = rotated(b, -q_b, rotated(a, -q_a, (R @ perpendicular)[..., None, :]))
+    last_vector = rotate_about(b, -q_b, rotate_about(a, -q_a, (R @ perpendicular)[..., None, :]))
     q_c = rotation_angle_onto(c, np.broadcast_to(perpendicular, last_vector.shape), last_vector, near[..., None, 2])
     return np.stack([q_a, q_b, q_c], axis=-1)
 
@@ -128,9 +130,9 @@ def circle_and_conic(e: Array) -> Array:
     f4 = 2 * (e5 - e3) * c * s + e4 * (c * c - s * s)
     coefficients = np.stack([e0 - f1 + f3, 2 * (f2 - f4), 2 * (e0 - f3 + 2 * f5), 2 * (f2 + f4), e0 + f1 + f3], axis=-1)
     companion = np.zeros((*e.shape[:-1], 4, 4))
-    leading = coefficients[..., :1]
-    is_degenerate = np.abs(leading[..., 0]) < 1e-300  # every t is a root, or none is
-    companion[..., 0, :] = -coefficients[..., 1:] / np.where(is_degenerate[..., None], 1.0, leading)
+    leading_coefficient = coefficients[..., :1]
+    is_degenerate = np.abs(leading_coefficient[..., 0]) < 1e-300  # every t is a root, or none is
+    companion[..., 0, :] = -coefficients[..., 1:] / np.where(is_degenerate[..., None], 1.0, leading_coefficient)
     companion[..., 1:, :3] = np.eye(3)
     x = np.linalg.eigvals(companion)
     imaginary = 2 * x.imag / (1.0 + x.real**2)
@@ -152,9 +154,9 @@ def _refine_roots(e: Array, t: Array, side: Array) -> Array:
         value, slope, curvature = _derivatives(e, t)
         newton_step = np.divide(value, slope, out=np.zeros_like(t), where=(slope != 0.0) & (side == 0.0))
         extremum_step = np.divide(slope, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
-        trial = t - np.clip(newton_step + extremum_step, -1e-2, 1e-2)
-        is_better = (side != 0.0) | (np.abs(_derivatives(e, trial)[0]) < np.abs(value))
-        t = np.where(is_better, trial, t)
+        trial_t = t - np.clip(newton_step + extremum_step, -1e-2, 1e-2)
+        is_better = (side != 0.0) | (np.abs(_derivatives(e, trial_t)[0]) < np.abs(value))
+        t = np.where(is_better, trial_t, t)
     value, _, curvature = _derivatives(e, t)
     offset_squared = np.divide(-2 * value, curvature, out=np.zeros_like(t), where=(curvature != 0.0) & (side != 0.0))
     return t + side * np.sqrt(np.maximum(offset_squared, 0.0))
