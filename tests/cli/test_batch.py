@@ -181,7 +181,7 @@ def test_bad_rows_are_named_and_do_not_change_other_rows(capsys, tmp_path, targe
     np.save(tmp_path / "bad.npy", bad)
     code, out, err = run(capsys, "gallery:ur5", "--targets", tmp_path / "bad.npy", "--out", tmp_path / "r.npz")
     assert code == 0
-    assert "no usable target in 2 rows: 3, 7 (row numbers start at 0)" in err
+    assert "no usable target in 2 rows: 3, 7 (row indices start at 0)" in err
     assert re.search(r"BAD_TARGET +2 +6\.67 %", out)
     assert re.search(r"CONVERGED +27 ", out)
     result = np.load(tmp_path / "r.npz")
@@ -287,7 +287,7 @@ def test_resumed_batch_gives_the_same_result_as_an_uninterrupted_one(capsys, tmp
         patch.setattr("mechanik.cli.batch_command.ProgressBar", InterruptingBar)
         code, out, err = run(capsys, *arguments)
     assert (code, out) == (130, "")
-    done = int(re.search(r"([\d,]+) of 5,000 targets are done", err)[1].replace(",", ""))
+    done = int(re.search(r"([\d,]+) of 5,000 targets are processed", err)[1].replace(",", ""))
     assert 10 <= done < 5000
     assert "--resume to continue" in err
     assert (tmp_path / "r.npz").read_text() == "old"
@@ -377,7 +377,7 @@ def test_interrupted_process_exits_130_and_stores_the_solved_rows(tmp_path):
     process.send_signal(signal.SIGINT)
     err = process.communicate(timeout=TIMEOUT)[1]
     assert process.returncode == 130, err
-    done = int(re.search(r"([\d,]+) of 200,000 targets are done", err)[1].replace(",", ""))
+    done = int(re.search(r"([\d,]+) of 200,000 targets are processed", err)[1].replace(",", ""))
     assert done == (np.load(status) != 9).sum() > 0
     assert "Traceback" not in err
     assert json.loads((tmp_path / "r.npz.part" / "request.json").read_text())["link"] == "left_hand"
@@ -425,9 +425,9 @@ CONTENT = [
     ("half.csv", "qy, qz"),
     ("twice.csv", "2 columns are called 'x'"),
     ("text.csv", "line 3: 'abc' is not a number"),
-    ("short.csv", "line 4: 3 columns are needed, but there are 2"),
+    ("short.csv", "line 4: 3 columns needed, but there are 2"),
     ("four.csv", "line 1: a row must have 3 or 7 numbers, but this row has 4"),
-    ("longer.csv", "line 2: 3 columns are needed, but there are 4"),
+    ("longer.csv", "line 2: 3 columns needed, but there are 4"),
     ("comma.csv", "line 2: '0,4' is not a number; use a decimal point instead of a comma"),
     ("latin.csv", "save it as CSV in UTF-8"),
     ("no.npy", "no.npy"),

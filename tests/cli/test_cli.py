@@ -118,7 +118,7 @@ def test_solvers_lists_every_method_with_its_options_and_its_paper(capsys):
 def test_info_as_json_has_the_same_facts(capsys, arm):
     report = data(capsys, "info", arm)
     assert (report["nq"], report["nv"], report["mass"]) == (2, 2, None)
-    assert report["mobility"] == {"gruebler": 2, "true": 2, "redundant": 0}
+    assert report["mobility"] == {"gruebler": 2, "dof": 2, "redundant_constraints": 0}
     shoulder, slide = report["joints"]
     assert (shoulder["name"], shoulder["lower"], shoulder["values"]) == ("shoulder", [-2.0], [0.5])
     assert (slide["lower"], slide["upper"], slide["parent"], slide["child"]) == ([None], [None], "upper", "tool")
@@ -154,7 +154,7 @@ def test_info_shows_joint_constraints_and_cones(capsys, tmp_path):
     save(mechanism, file)
     out = run(capsys, "info", str(file))[1]
     assert "3 joints, 1 joint constraint;" in out
-    assert re.search(r"neck +2:6 +ball, cone 0\.75", out)
+    assert re.search(r"neck +2:6 +spherical, cone 0\.75", out)
     assert re.search(r"cam +-0\.3 +1 left\.EZ \+ 0\.5 left\.EZ\^2 \+ -2 slide\.Z = 0\.3000", out)
     report = data(capsys, "info", str(file))
     assert report["joint_constraints"][0]["joints"] == ["left", "slide"]
@@ -354,7 +354,7 @@ def test_fk_prints_a_table_of_the_selected_links(capsys):
     code, out, err = run(capsys, "fk", "gallery:planar_2r", "--q", "0", "0", "--link", "tool", "--link", "link2")
     assert (code, err) == (0, "")
     header, _, tool, link2 = out.splitlines()
-    assert header.split() == ["link", "x", "y", "z", "qw", "qx", "qy", "qz"]
+    assert header.split() == ["link", "x", "(m)", "y", "(m)", "z", "(m)", "qw", "qx", "qy", "qz"]
     assert tool.split() == ["tool", "1.800000", *["0.000000"] * 2, "1.000000", *["0.000000"] * 3]
     assert link2.split()[0] == "link2"
 
@@ -374,7 +374,7 @@ def test_fk_sets_joints_with_several_dofs(capsys, tmp_path):
 def test_fk_warns_of_violated_limits_and_loops(capsys):
     code, _, err = run(capsys, "fk", "gallery:panda", "panda_joint4=1")
     assert code == 0
-    assert "panda_joint4 at 1 is outside its limits" in err
+    assert "panda_joint4 at 1 rad is outside its limits" in err
     code, _, err = run(capsys, "fk", "gallery:four_bar", "crank_joint=2")
     assert code == 0
     assert "is not closed: gap" in err
@@ -492,7 +492,7 @@ MISUSE = [
     (["info", "~nobody-of-that-name/x.urdf"], "there is no file"),
     (["convert", UR5], "OUT"),
     (["convert", UR5, "x.json", "--base", "flying"], "flying"),
-    (["convert", "gallery:panda", "x.json", "--base", "free"], "--base is for URDF files"),
+    (["convert", "gallery:panda", "x.json", "--base", "free"], "--base is for URDF and SDF files"),
 ]
 
 
@@ -655,6 +655,6 @@ def test_narrow_terminal_wraps_text_between_words_and_keeps_names_whole(tmp_path
         "         has limits of -200 to 200 rad; they seem to be in",
         "         degrees",
         f"note     zero-excluded  joint '{name}'",
-        "         cannot be 0, because its limits are 0.5 to 1",
+        "         cannot be 0, because its limits are 0.5 to 1 rad",
         "no errors: 1 warning, 1 note",
     ]

@@ -155,7 +155,7 @@ MISUSE = [
     (["--avoid", "self", "--allow", "tip"], "two names with a comma"),
     (["--avoid", "self", "--allow", "tip,bse"], "Did you mean 'base'?"),
     (["--obstacle", "cube:1,1,1"], "'cube' is not a shape; use box:X,Y,Z"),
-    (["--obstacle", "box:1,1"], "a box needs 3 sizes: box:X,Y,Z"),
+    (["--obstacle", "box:1,1"], "a box needs 3 sizes in m, box:X,Y,Z, not 2"),
     (["--obstacle", "box"], "a number is missing"),
     (["--obstacle", "box:1,1,x"], "'x' is not a number"),
     (["--obstacle", "box:1,1,nan"], "nan is not finite"),
@@ -198,7 +198,7 @@ def test_info_counts_the_pairs_of_the_collider(capsys, name):
     _, report = data(capsys, "info", f"gallery:{name}", "--pairs")
     links = mk.gallery.make(name).links.values()
     assert report["collision"]["shapes"] == sum(len(link.collisions) for link in links)
-    assert report["collision"]["pairs"] == len(collider.pairs)
+    assert report["collision"]["checked_pairs"] == len(collider.pairs)
     excluded = {tuple(pair["links"]): pair["reason"] for pair in report["collision"]["excluded_pairs"]}
     assert excluded == collider.allowed_collisions
 

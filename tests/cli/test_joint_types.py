@@ -12,7 +12,7 @@ TYPES = [
     (["EX"], (-1, 1), "revolute"),
     (["EX"], None, "continuous"),
     (["Y"], None, "prismatic"),
-    (["EX", "EY", "EZ"], None, "ball"),
+    (["EX", "EY", "EZ"], None, "spherical"),
     (["EX", "EY", "EZ"], ([-1, -1, -1], [1, 1, 1]), "EX EY EZ"),
     (["X", "Y", "Z", "EX", "EY", "EZ"], None, "floating"),
     (["X", "Y", "EZ"], None, "planar"),

@@ -154,7 +154,7 @@ POSE_ARGUMENTS = ["--position", "0.4", "0.2", "0.4", "--wxyz", "0", "1", "0", "0
 def test_all_solutions_reach_the_target_differ_and_are_sorted_by_distance(capsys):
     arm = gallery.make("ur5")
     code, report = data(capsys, "gallery:ur5", *POSE_ARGUMENTS, "--all")
-    assert (code, report["complete"], report["redundant"], len(report["solutions"])) == (0, True, 0, 8)
+    assert (code, report["complete"], report["redundancy"], len(report["solutions"])) == (0, True, 0, 8)
     q = np.array([solution["q"] for solution in report["solutions"]])
     X = spatial.from_position_wxyz(np.array([0.4, 0.2, 0.4]), np.array([0.0, 1.0, 0.0, 0.0]))
     assert np.abs(arm.pose("tool0", q) - X).max() < 1e-6
@@ -194,7 +194,7 @@ MISUSE = [
     (["gallery:ur5", "--position", "0.4", "0.2"], "--position takes 3 numbers, not 2"),
     (["gallery:ur5", "--position", "0.4", "0.2", "x"], "'x' is not a number"),
     (["gallery:ur5", "--position", "0.4", "0.2", "nan"], "not finite"),
-    (["gallery:ur5", *POSITION_ARGUMENTS, "--wxyz", "1", "1", "0", "0"], "must have length 1"),
+    (["gallery:ur5", *POSITION_ARGUMENTS, "--wxyz", "1", "1", "0", "0"], "must have the norm 1"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--wxyz", "1", "0", "0", "0", "--rpy", "0", "0", "0"], "give one of them"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--link", "tol0"], "Did you mean 'tool0'"),
     (["gallery:ur5", *POSITION_ARGUMENTS, "--lock", "elbow"], "Did you mean 'elbow_joint'"),

@@ -7,7 +7,9 @@ from functools import cache
 from mechanik.comparison.benchmark_cases import BenchmarkCase, CaseSettings, make_case
 from mechanik.comparison.benchmark_robots import BenchmarkRobot, make_robot
 
-SETTINGS = CaseSettings(targets=6, branch_targets=1, branch_starts=4, tolerance=1e-4, angle_tolerance=1e-3)
+SETTINGS = CaseSettings(
+    target_count=6, branch_target_count=1, branch_start_count=4, tolerance=1e-4, angle_tolerance=1e-3
+)
 
 
 @cache

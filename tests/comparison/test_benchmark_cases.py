@@ -11,7 +11,7 @@ from comparison_cases import SETTINGS, cached_case, cached_robot
 
 import mechanik as mk
 from mechanik.comparison.benchmark_cases import (
-    SINGULAR_VALUE,
+    SINGULAR_THRESHOLD,
     TASKS,
     TIGHT_LIMIT_SHARE,
     _singular_values,
@@ -107,7 +107,9 @@ def test_near_singular_targets_have_much_smaller_singular_values(name):
     before = np.median(_singular_values(cached_robot(name), typical)[:, rank - 1])
     after = _singular_values(cached_robot(name), near)[:, rank - 1]
     assert after.max() < 0.1 * before
-    assert np.median(after) <= (SINGULAR_VALUE if cached_robot(name).mechanism.nv <= 10 else 10 * SINGULAR_VALUE)
+    assert np.median(after) <= (
+        SINGULAR_THRESHOLD if cached_robot(name).mechanism.nv <= 10 else 10 * SINGULAR_THRESHOLD
+    )
     X = cached_case(name, "near_singular").target_poses[:, 0, :3]
     separation = np.linalg.norm(X[:, None] - X[None], axis=(-2, -1)) + np.eye(len(X))
     assert separation.min() > 0.01  # not the same pose repeated

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.comparison import Comparison
-from mechanik.comparison.benchmark_records import RecordWriter, Trial, partial_path, read_records, write_records
+from mechanik.comparison.benchmark_records import (
+    BenchmarkRecord,
+    RecordWriter,
+    partial_path,
+    read_records,
+    write_records,
+)
 from mechanik.errors import CannotSave, FileMissing, FormatError
 
 ABOUT = {"settings": {"seed": 3}, "titles": {"7r": "7R"}}
@@ -24,14 +30,14 @@ BY_TYPE = {
     "float": number,
     "tuple[float, ...]": st.lists(st.floats(0, 100).map(lambda x: float(f"{x:.3g}")), max_size=4).map(tuple),
 }
-trials = st.builds(Trial, **{field.name: BY_TYPE[field.type] for field in fields(Trial)})
+record_strategy = st.builds(BenchmarkRecord, **{field.name: BY_TYPE[field.type] for field in fields(BenchmarkRecord)})
 
 
 def same(a, b):
     return repr(a) == repr(b)  # nan equals nan here
 
 
-@given(st.lists(trials, max_size=4), st.sampled_from(["records.csv", "records.csv.gz"]))
+@given(st.lists(record_strategy, max_size=4), st.sampled_from(["records.csv", "records.csv.gz"]))
 def test_records_are_read_back_unchanged(tmp_path_factory, written, name):
     path = tmp_path_factory.mktemp("records") / name
     write_records(path, written, ABOUT)
@@ -42,7 +48,7 @@ def test_records_are_read_back_unchanged(tmp_path_factory, written, name):
 
 
 def attempt(k):
-    return Trial(kind="attempt", robot="7r", task="pose", solver="lm", target=k, seconds=0.5)
+    return BenchmarkRecord(kind="attempt", robot="7r", task="pose", solver="lm", target=k, seconds=0.5)
 
 
 def test_records_are_written_to_a_partial_file_until_finished(tmp_path):

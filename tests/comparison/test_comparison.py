@@ -29,7 +29,7 @@ def short():
 
 
 def run(case, solver, time_limits=TIME_LIMITS, settings=SETTINGS):
-    return run_case(case, solver, settings, time_limits, SolutionBranches(case, settings.branch_targets))
+    return run_case(case, solver, settings, time_limits, SolutionBranches(case, settings.branch_target_count))
 
 
 # ---- the short version ------------------------------------------------------------------------
@@ -46,21 +46,21 @@ def test_every_case_has_a_row_with_results(short):
 
 
 def test_verified_solutions_are_within_tolerances_and_limits(short):
-    verified = [trial for trial in short.trials if trial.verified]
+    verified = [record for record in short.trials if record.verified]
     assert len(verified) > 100
-    for trial in verified:
-        assert trial.position <= 1e-4 * (1 + 1e-6)
-        assert not trial.rotation > 1e-3 * (1 + 1e-6)
-        assert trial.violation <= 1e-9
-        assert trial.claimed
+    for record in verified:
+        assert record.position_error <= 1e-4 * (1 + 1e-6)
+        assert not record.rotation_error > 1e-3 * (1 + 1e-6)
+        assert record.limit_violation <= 1e-9
+        assert record.reported_success
 
 
 def test_first_attempt_within_the_budget_counts_as_success_within_the_budget(short):
-    for trial in short.trials:
-        if trial.kind in (ATTEMPT, TRACK) and trial.verified and trial.seconds <= 0.02:
-            assert trial.in_budget
-        if trial.in_budget:
-            assert trial.budget_seconds <= 0.02
+    for record in short.trials:
+        if record.kind in (ATTEMPT, TRACK) and record.verified and record.seconds <= 0.02:
+            assert record.in_budget
+        if record.in_budget:
+            assert record.budget_seconds <= 0.02
 
 
 def test_default_solver_meets_limits_and_reaches_every_closed_chain_pose(short):
@@ -72,18 +72,18 @@ def test_default_solver_meets_limits_and_reaches_every_closed_chain_pose(short):
 
 
 def test_convergence_curves_are_monotone(short):
-    curves = [trial for trial in short.trials if trial.kind == CURVE]
+    curves = [record for record in short.trials if record.kind == CURVE]
     assert len(curves) >= 0.9 * len(short.rows)
-    for trial in curves:
-        assert len(trial.curve) == len(trial.curve_at)
-        assert (np.diff(trial.curve_at) > 0).all()
-        assert (np.diff(trial.curve) <= 0).all()
+    for record in curves:
+        assert len(record.curve_errors) == len(record.curve_iterations)
+        assert (np.diff(record.curve_iterations) > 0).all()
+        assert (np.diff(record.curve_errors) <= 0).all()
 
 
 def test_call_at_the_target_is_timed_and_makes_no_iteration(short):
-    idle = [trial for trial in short.trials if trial.kind == CALL]
+    idle = [record for record in short.trials if record.kind == CALL]
     assert len(idle) == len(short.rows)
-    assert all(trial.seconds > 0 for trial in idle)
+    assert all(record.seconds > 0 for record in idle)
     for task in TASKS:
         case = cached_case("two_hands", task)
         solution = benchmark_runner.make_case_solver(case, "dls").solve(start_targets(case), np.array(case.starts[0]))
@@ -113,8 +113,8 @@ def test_outcome_of_an_attempt_is_deterministic(short):
     )  # fmt: skip
 
     def outcomes(comparison):
-        attempts = [trial for trial in comparison.trials if trial.kind in (ATTEMPT, TRACK)]
-        return {(*trial.case_key, trial.target): (trial.verified, trial.iterations) for trial in attempts}
+        attempts = [record for record in comparison.trials if record.kind in (ATTEMPT, TRACK)]
+        return {(*record.case_key, record.target): (record.verified, record.iterations) for record in attempts}
 
     before, after = outcomes(short), outcomes(again)
     shared = before.keys() & after.keys()
@@ -140,8 +140,8 @@ def test_every_solver_gets_the_same_targets_starts_and_tolerances(task, monkeypa
 
     monkeypatch.setattr(Solver, "solve", spy)
     for name in ("lm", "dls"):
-        trials = run(case, name, replace(TIME_LIMITS, budget=1e-9))
-        assert len([t for t in trials if t.kind in (ATTEMPT, TRACK)]) == len(case.targets)
+        records = run(case, name, replace(TIME_LIMITS, budget=1e-9))
+        assert len([t for t in records if t.kind in (ATTEMPT, TRACK)]) == len(case.targets)
     if task == "path":  # each solver continues from its own solutions; only the first call is equal
         seen = {name: calls[:1] for name, calls in seen.items()}
     assert repr(seen["lm"]) == repr(seen["dls"])
@@ -173,10 +173,10 @@ def test_false_claims_are_not_verified(monkeypatch):
     monkeypatch.setattr(benchmark_runner, "make_case_solver", lambda case, solver: FalseClaims())
     for task in TASKS:
         attempts = [
-            trial for trial in run(cached_case("7r", task), "false_claims") if trial.kind in (ATTEMPT, TRACK, BRANCH)
+            record for record in run(cached_case("7r", task), "false_claims") if record.kind in (ATTEMPT, TRACK, BRANCH)
         ]
         assert attempts
-        assert all(trial.claimed and not trial.verified and not trial.in_budget for trial in attempts)
+        assert all(record.reported_success and not record.verified and not record.in_budget for record in attempts)
 
 
 def test_solutions_outside_the_limits_are_not_verified(monkeypatch):
@@ -186,9 +186,9 @@ def test_solutions_outside_the_limits_are_not_verified(monkeypatch):
 
     case = cached_case("7r", "pose")
     monkeypatch.setattr(benchmark_runner, "make_case_solver", lambda case, solver: OutsideLimits())
-    first = next(trial for trial in run(case, "outside_limits") if trial.kind == ATTEMPT)
-    assert first.position < 1e-9
-    assert first.violation > 1
+    first = next(record for record in run(case, "outside_limits") if record.kind == ATTEMPT)
+    assert first.position_error < 1e-9
+    assert first.limit_violation > 1
     assert not first.verified
 
 
@@ -204,10 +204,10 @@ def test_solver_that_returns_nan_or_raises_fails_and_the_comparison_continues(mo
 
     monkeypatch.setattr(benchmark_runner, "make_case_solver", lambda case, solver: Unreliable())
     for task in ("pose", "path", "out_of_reach"):
-        attempts = [trial for trial in run(cached_case("7r", task), "unreliable") if trial.kind in (ATTEMPT, TRACK)]
+        attempts = [record for record in run(cached_case("7r", task), "unreliable") if record.kind in (ATTEMPT, TRACK)]
         assert len(attempts) == len(cached_case("7r", task).targets)
-        assert not any(trial.verified for trial in attempts)
-        assert any("not today" in trial.note for trial in attempts)
+        assert not any(record.verified for record in attempts)
+        assert any("not today" in record.note for record in attempts)
 
 
 @pytest.mark.parametrize(
@@ -223,13 +223,13 @@ def test_refusals_and_failures_are_recorded_with_the_reason(monkeypatch, error, 
         raise error
 
     monkeypatch.setattr(benchmark_runner, "make_case_solver", refuse)
-    (trial,) = run(cached_case("7r", "pose"), "fabrik")
-    assert (trial.kind, trial.note) == (REFUSED, note)
+    (record,) = run(cached_case("7r", "pose"), "fabrik")
+    assert (record.kind, record.note) == (REFUSED, note)
 
 
 def test_slow_solver_gets_the_minimum_number_of_targets(monkeypatch):
-    trials = run(cached_case("7r", "pose"), "dls", replace(TIME_LIMITS, patience=1e-9))
-    assert len([trial for trial in trials if trial.kind == ATTEMPT]) == benchmark_runner.MIN_TARGETS
+    records = run(cached_case("7r", "pose"), "dls", replace(TIME_LIMITS, patience=1e-9))
+    assert len([record for record in records if record.kind == ATTEMPT]) == benchmark_runner.MIN_TARGET_COUNT
 
 
 # ---- branches ---------------------------------------------------------------------------------------

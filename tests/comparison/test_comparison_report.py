@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanik.comparison import Comparison
-from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, REFUSED, Trial
+from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, REFUSED, BenchmarkRecord
 from mechanik.comparison.benchmark_runner import ComparisonProgressBar, format_minutes, make_progress
 from mechanik.comparison.comparison_report import (
     BOTTOM,
@@ -37,21 +37,30 @@ SCRIPT_NAME = "<script>alert('&')</script>\""
 
 def make_comparison(name="7r"):
     about = {"robot": name, "task": "pose"}
-    trials = [
-        Trial(kind=CURVE, solver="lm", curve_at=(1.0, 2.0, 9.0), curve=(1.0, 0.1, 0.0), **about),
-        Trial(kind=CURVE, solver="dls", curve_at=(1.0,), curve=(math.inf,), **about),
+    records = [
+        BenchmarkRecord(
+            kind=CURVE, solver="lm", curve_iterations=(1.0, 2.0, 9.0), curve_errors=(1.0, 0.1, 0.0), **about
+        ),
+        BenchmarkRecord(kind=CURVE, solver="dls", curve_iterations=(1.0,), curve_errors=(math.inf,), **about),
     ]
     for solver, fine in (("lm", True), ("dls", False)):
-        facts = {"claimed": fine, "verified": fine, "in_budget": fine, "position": 1e-5, "violation": 0.0, "gap": 0.0}
+        facts = {
+            "reported_success": fine,
+            "verified": fine,
+            "in_budget": fine,
+            "position_error": 1e-5,
+            "limit_violation": 0.0,
+            "closure_error": 0.0,
+        }
         for k in range(4):
-            trials.append(
-                Trial(kind=ATTEMPT, solver=solver, target=k, seconds=0.001 * (k + 1), budget_seconds=0.001 * (k + 1),
-                      iterations=5, **facts, **about)
+            records.append(
+                BenchmarkRecord(kind=ATTEMPT, solver=solver, target=k, seconds=0.001 * (k + 1),
+                                budget_seconds=0.001 * (k + 1), iterations=5, **facts, **about)
             )  # fmt: skip
-    trials.append(Trial(kind=REFUSED, solver="fabrik", note=f"refuses: {SCRIPT_NAME}", **about))
+    records.append(BenchmarkRecord(kind=REFUSED, solver="fabrik", note=f"refuses: {SCRIPT_NAME}", **about))
     settings = {"budget": 0.02, "seed": 4, "tolerance": 1e-4, "angle_tolerance": 1e-3, "targets": 4, "patience": 1.0}
     machine = {"processor": "Abacus 3000", "cores": "2", "date": "2031-01-02"}
-    return Comparison(trials, {"settings": settings, "machine": machine, "titles": {name: f"robot {name}"}})
+    return Comparison(records, {"settings": settings, "machine": machine, "titles": {name: f"robot {name}"}})
 
 
 class BalanceChecker(HTMLParser):

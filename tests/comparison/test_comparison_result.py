@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, REFERENCE, REFUSED, TRACK, Trial
+from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, REFERENCE, REFUSED, TRACK, BenchmarkRecord
 from mechanik.comparison.comparison_result import (
     format_seconds,
     markdown_table,
@@ -22,27 +22,33 @@ DEFAULTS = {
     "robot": "7r",
     "task": "pose",
     "solver": "lm",
-    "position": 1e-5,
-    "rotation": 1e-5,
-    "gap": 0.0,
-    "violation": 0.0,
+    "position_error": 1e-5,
+    "rotation_error": 1e-5,
+    "closure_error": 0.0,
+    "limit_violation": 0.0,
 }
 
 
 def record(**changes):
-    return Trial(**{"kind": ATTEMPT, **DEFAULTS, **changes})
+    return BenchmarkRecord(**{"kind": ATTEMPT, **DEFAULTS, **changes})
 
 
 def success(seconds, **changes):
-    facts = {"claimed": True, "verified": True, "in_budget": True, "seconds": seconds, "budget_seconds": seconds}
+    facts = {
+        "reported_success": True,
+        "verified": True,
+        "in_budget": True,
+        "seconds": seconds,
+        "budget_seconds": seconds,
+    }
     return record(**{**facts, "iterations": 5, **changes})
 
 
-MISS = record(seconds=0.01, budget_seconds=0.02, iterations=100, attempts=4, position=0.5)
+MISS = record(seconds=0.01, budget_seconds=0.02, iterations=100, attempts=4, position_error=0.5)
 
 
-def only(trials):
-    (row,) = summarise(trials)
+def only(records):
+    (row,) = summarise(records)
     return row
 
 
@@ -76,7 +82,7 @@ def test_time_of_a_failure_is_infinite():
 
 
 def test_false_claim_is_no_success_and_is_counted():
-    row = only([success(0.001), record(claimed=True, seconds=0.001, violation=0.2, iterations=3)])
+    row = only([success(0.001), record(reported_success=True, seconds=0.001, limit_violation=0.2, iterations=3)])
     assert (row.first_attempt, row.false_claims, row.violations, row.worst_violation) == (1, 1, 1, 0.2)
 
 
@@ -116,15 +122,15 @@ def test_branches_are_counted_per_target_against_those_of_all_solvers():
     def branch_record(solver, target, branch):
         return record(kind=BRANCH, solver=solver, target=target, branch=branch)
 
-    trials = [success(0.001), success(0.001, solver="ccd")]
-    trials += [
+    records = [success(0.001), success(0.001, solver="ccd")]
+    records += [
         branch_record("lm", 0, 0),
         branch_record("lm", 0, 1),
         branch_record("lm", 0, 1),
         branch_record("lm", 1, 0),
     ]
-    trials += [branch_record("ccd", 0, 2), branch_record("ccd", 0, -1), branch_record("ccd", 1, 0)]
-    lm, ccd = summarise(trials)
+    records += [branch_record("ccd", 0, 2), branch_record("ccd", 0, -1), branch_record("ccd", 1, 0)]
+    lm, ccd = summarise(records)
     assert (lm.branches, lm.branches_known) == (3, 4)
     assert (ccd.branches, ccd.branches_known) == (2, 4)
     assert row_cells(lm)[-1] == "3 of 4"
@@ -132,7 +138,7 @@ def test_branches_are_counted_per_target_against_those_of_all_solvers():
 
 def test_jumps_are_counted_only_along_paths():
     track = {"kind": TRACK, "task": "path"}
-    assert only([success(0.001, **track), success(0.001, jumped=True, **track)]).jumps == 1
+    assert only([success(0.001, **track), success(0.001, is_jump=True, **track)]).jumps == 1
     assert only([success(0.001)]).jumps is None
 
 

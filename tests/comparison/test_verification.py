@@ -37,11 +37,11 @@ def test_errors_equal_those_of_the_model_graph(name, task):
     for number, q in enumerate(case.starts[:3]):
         verdict = verify_solution(case, SETTINGS, number, q)
         error, angle = graph_errors(case, number, q)
-        assert verdict.position == pytest.approx(error, abs=1e-9)
+        assert verdict.position_error == pytest.approx(error, abs=1e-9)
         if task == "point":
-            assert math.isnan(verdict.rotation)
+            assert math.isnan(verdict.rotation_error)
         else:
-            assert verdict.rotation == pytest.approx(angle, abs=1e-6)
+            assert verdict.rotation_error == pytest.approx(angle, abs=1e-6)
         assert verdict.constraints_met
 
 
@@ -60,7 +60,7 @@ def test_rotation_error_is_a_success_only_within_the_tolerance():
         target_poses = case.target_poses.copy()
         target_poses[0, 0, :3, :3] = target_poses[0, 0, :3, :3] @ rotation.about_x(angle)
         verdict = verify_solution(replace(case, target_poses=target_poses), SETTINGS, 0, case.reference_q[0])
-        assert verdict.rotation == pytest.approx(angle, rel=1e-6)
+        assert verdict.rotation_error == pytest.approx(angle, rel=1e-6)
         assert verdict.success is inside
 
 
@@ -91,7 +91,7 @@ def test_violated_closure_is_no_success():
     slide = case.robot.mechanism.space.q_names.index("leg1_slide")
     q[slide] += 1e-3
     verdict = verify_solution(case, SETTINGS, 0, q)
-    assert verdict.position < 1e-9
+    assert verdict.position_error < 1e-9
     assert verdict.closure_error == pytest.approx(1e-3, rel=1e-3)
     assert not verdict.success
 
@@ -117,7 +117,7 @@ def test_configuration_with_nan_is_no_success():
     q[2] = np.nan
     verdict = verify_solution(case, SETTINGS, 0, q)
     assert not verdict.success
-    assert verdict.position == np.inf
+    assert verdict.position_error == np.inf
 
 
 def test_larger_error_of_two_tip_links_counts():
@@ -125,5 +125,5 @@ def test_larger_error_of_two_tip_links_counts():
     target_poses = case.target_poses.copy()
     target_poses[0, 1, 0, 3] += 0.3
     verdict = verify_solution(replace(case, target_poses=target_poses), SETTINGS, 0, case.reference_q[0])
-    assert verdict.position == pytest.approx(0.3, abs=1e-9)
+    assert verdict.position_error == pytest.approx(0.3, abs=1e-9)
     assert not verdict.success

@@ -15,7 +15,6 @@ from mechanik.cli.fk_command import parse_numbers, scale_angles
 from mechanik.cli.model_commands import model_output_path
 from mechanik.cli.output import (
     add_row,
-    format_count,
     format_number,
     make_table,
     print_json,
@@ -30,12 +29,13 @@ from mechanik.errors import MechanikError, UnknownName
 from mechanik.formats import save
 from mechanik.model import Mechanism
 from mechanik.spatial.array import Array
+from mechanik.validation import format_count
 
 if TYPE_CHECKING:
     from mechanik.closure import Assembly, AssemblyModes
 
 OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
-MAX_COLUMNS = 6
+MAX_MODE_COLUMNS = 6
 """Largest number of assembly modes in a table."""
 
 
@@ -123,19 +123,19 @@ def _parse_inputs(mechanism: Mechanism, assignments: list[str], degrees: bool) -
         if not equals or not name:
             raise UsageError(f"--drive takes NAME=VALUE, not {assignment!r}")
         if name in inputs:
-            raise UsageError(f"{name!r} is given twice")
+            raise UsageError(f"--drive: {name!r} is given twice")
         unit = math.pi / 180 if degrees else 1.0
         inputs[name] = scale_angles(mechanism, name, parse_numbers(text, name), angle_mask(mechanism), unit)
     return inputs
 
 
-def _save_mechanism(assembly: Assembly, target: Path) -> list[str]:
+def _save_mechanism(assembly: Assembly, path: Path) -> list[str]:
     """Save the assembled mechanism; return messages about everything that the file format cannot express."""
     mechanism = assembly.mechanism
     mechanism.apply(assembly)
     for closure in mechanism.closures.values():
         closure.update_joint()
-    return save(mechanism, target)
+    return save(mechanism, path)
 
 
 def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> None:
@@ -169,12 +169,10 @@ def _print_assembly(assembly: Assembly, json: bool, out: str | None = None) -> N
     else:
         print_labelled(f"not assembled ({assembly.status.name}):", assembly.message, 2, style="red")
     for singularity in assembly.singularities:
-        input_texts = ", ".join(
-            f"{name} at {_format_input(mechanism, name, singularity.q)}" for name in assembly.inputs
-        )
+        input_texts = ", ".join(f"{name} = {_format_input(mechanism, name, singularity.q)}" for name in assembly.inputs)
         print_out(f"{singularity.kind} on the path, at {input_texts}" if input_texts else singularity.kind)
     if assembly.singular:
-        print_labelled("the pose is singular:", ", ".join(assembly.singular.kinds), 2)
+        print_labelled("the configuration is singular:", ", ".join(assembly.singular.kinds), 2)
     errors = assembly.closure_errors.values()
     position_error = max((error.position for error in errors), default=0.0)
     rotation_error = max((error.rotation for error in errors), default=0.0)
@@ -192,9 +190,8 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
         print_json(
             {
                 "success": bool(len(modes)),
-                "complete": modes.complete,
-                "why": modes.why,
-                "redundant": modes.redundant,
+                "explanation": modes.explanation,
+                "redundancy": modes.redundancy,
                 "chance_of_more": modes.chance_of_more,
                 "modes": [
                     {
@@ -208,15 +205,15 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
             }
         )
         return
-    for first_mode in range(0, len(modes), MAX_COLUMNS):
-        q_columns = modes.q[first_mode : first_mode + MAX_COLUMNS]
+    for first_mode in range(0, len(modes), MAX_MODE_COLUMNS):
+        q_columns = modes.q[first_mode : first_mode + MAX_MODE_COLUMNS]
         _print_configurations(mechanism, q_columns, [str(first_mode + k + 1) for k in range(len(q_columns))])
         print_out()
     if not len(modes):
-        print_labelled("no assembly mode:", modes.why, 2, style="red")
+        print_labelled("no assembly mode:", modes.explanation, 2, style="red")
         return
     print_labelled(f"{format_count(len(modes), 'assembly mode')}:", "nearest to the start first", 2, style="green")
-    print_labelled("found:", modes.why, 2)
+    print_labelled("found:", modes.explanation, 2)
 
 
 def _print_configurations(mechanism: Mechanism, q: Array, titles: list[str]) -> None:
@@ -228,7 +225,7 @@ def _print_configurations(mechanism: Mechanism, q: Array, titles: list[str]) -> 
 
 
 def _format_input(mechanism: Mechanism, name: str, q: Array) -> str:
-    """Format the value of a driven joint at q; "?" for a joint that closes a loop, because it has no value in q."""
+    """Format the value of a driven joint at q, rad or m; "?" for a joint that closes a loop: it has no value in q."""
     values = mechanism.values(q)
     if name not in values:
         return format_number(float(q[mechanism.space.q_names.index(name)])) if name in mechanism.space.q_names else "?"

@@ -120,7 +120,7 @@ def batch(
     ):
         raise UsageError(f"{out} is an input file of this command; write the result to another file")
     mechanism = open_mechanism(file)
-    tip_link, locked = select_tip_link(mechanism, link), parse_locked_joints(mechanism, lock)
+    tip_link, locked_names = select_tip_link(mechanism, link), parse_locked_joints(mechanism, lock)
     collision_args = parse_collision_args(mechanism, avoid, obstacle, clearance, allow)
     work_folder = BatchWorkFolder(result_file)
     work_folder.open(
@@ -130,7 +130,7 @@ def batch(
             "link": tip_link,
             "tolerance": tolerance,
             "angle_tolerance": angle_tolerance,
-            "lock": locked,
+            "lock": locked_names,
             "restarts": restarts,
             **_without_none(avoid=avoid, obstacle=obstacle, clearance=clearance or None, allow=allow),
         },
@@ -139,22 +139,24 @@ def batch(
     try:
         with ProgressBar(quiet) as bar:
             bar.start_stage(f"reading {targets_path.name}")
-            target_rows = read_targets(targets_path, work_folder.targets, bar)
+            target_rows = read_targets(targets_path, work_folder.targets_path, bar)
             starts = (
                 None
                 if starts_path is None
-                else read_starts(starts_path, mechanism, len(target_rows), work_folder.starts, bar)
+                else read_starts(starts_path, mechanism, len(target_rows), work_folder.starts_path, bar)
             )
             bar.start_stage("preparing")
             solver = make_solver(
                 mechanism,
                 _make_goal(tip_link, target_rows, tolerance, angle_tolerance),
-                locked,
+                locked_names,
                 restarts,
                 collision_args,
             )
             bar.start_stage("solving", len(target_rows))
-            result = solver.solve_batch(target_rows, starts, threads=threads, progress=bar, out=work_folder.result)
+            result = solver.solve_batch(
+                target_rows, starts, threads=threads, progress=bar, out=work_folder.result_folder
+            )
             bar.start_stage(f"writing {result_file.name}", len(target_rows))
             write_result(result_file, result, _status_names(), bar)
     except KeyboardInterrupt as interrupt:
@@ -162,7 +164,7 @@ def batch(
         print_note(
             "interrupted"
             if partial_result is None
-            else f"interrupted: {partial_result.done:,} of {len(partial_result):,} targets are done"
+            else f"interrupted: {partial_result.done:,} of {len(partial_result):,} targets are processed"
         )
         _keep_or_remove(work_folder)
         return EXIT_INTERRUPTED
@@ -222,7 +224,7 @@ def _print_summary(out: str, link: str, result: BatchResult) -> None:
     for status, noun in ((Status.BAD_TARGET, "target"), (Status.BAD_START, "start")):
         rows = result.rows_with(status).tolist()
         if rows:
-            print_note(f"note: no usable {noun} in {_row_list(rows)} (row numbers start at 0)")
+            print_note(f"note: no usable {noun} in {_row_list(rows)} (row indices start at 0)")
 
 
 def _row_list(rows: Sequence[int]) -> str:

@@ -1,12 +1,13 @@
 """Files of `mechanik batch`: tables of targets and starts, result files, and the work folder of an unfinished batch.
 
-Input is .npy, .npz, .csv and other text, or .parquet (with pyarrow, an optional dependency). Large tables are never
-completely in memory: an .npy file is memory-mapped; text and Parquet are read in blocks into a binary file, which is
-then memory-mapped. Results (.npz, .csv, .parquet) are written in blocks of rows, in the order of the targets.
+Input is .npy, .npz, .csv and other text, or .parquet (with pyarrow, an optional dependency). An .npy file is
+memory-mapped. Text and Parquet are read in blocks into a binary file, which is then memory-mapped. Only the array of an
+.npz file, and integers, are completely in memory. Results (.npz, .csv, .parquet) are written in blocks of rows, in the
+order of the targets.
 
 In text, cells are separated by commas, semicolons, tabs or spaces, with or without a header. A line that starts with
-# is a comment, or a header if it names columns. An empty cell, `nan` or `null` is NaN; any other text is an error
-with its line number.
+# is a comment; before the first row it is a header if it contains a column name. An empty cell, or a cell of
+`MISSING_VALUES`, is NaN; any other text is an error with its line number.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from mechanik.errors import CannotSave, FormatError, MechanikError, MissingExtra
 from mechanik.kernels.state_layout import CONVERGED
 from mechanik.model import Mechanism
 from mechanik.spatial.array import Array
+from mechanik.validation import format_count
 
 if TYPE_CHECKING:
     from mechanik.solver.batch import BatchResult
@@ -54,20 +56,21 @@ def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], lo
     lower_names = [name.lower() for name in names]
     known_names = {name for column_set in column_sets for name in column_set}
     column_indices = {name: _find_column(name, names, lower_names, location) for name in known_names}
-    present = {name for name, k in column_indices.items() if k is not None}
+    present_names = {name for name, k in column_indices.items() if k is not None}
     for column_set in column_sets:
-        if present == set(column_set):
+        if present_names == set(column_set):
             return [k for name in column_set if (k := column_indices[name]) is not None]
     needed_columns = " or ".join(
         ", ".join(column_set[:8]) + (", ..." if len(column_set) > 8 else "") for column_set in reversed(column_sets)
     )
     header_list = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     closest_set = next(
-        (column_set for column_set in reversed(column_sets) if present <= set(column_set)), column_sets[0]
+        (column_set for column_set in reversed(column_sets) if present_names <= set(column_set)), column_sets[0]
     )
-    missing_names = [name for name in closest_set if name not in present]
-    if present:
-        raise FormatError(f"{location}: column {', '.join(missing_names[:8])} is missing; needed are {needed_columns}")
+    missing_names = [name for name in closest_set if name not in present_names]
+    if present_names:
+        noun = "column" if len(missing_names) == 1 else "columns"
+        raise FormatError(f"{location}: missing {noun} {', '.join(missing_names[:8])}; needed are {needed_columns}")
     raise FormatError(f"{location}: the columns are {header_list}; needed are {needed_columns}")
 
 
@@ -120,7 +123,7 @@ def read_csv(path: Path, column_sets: Sequence[Sequence[str]], on_block: Callabl
             else:
                 columns, exact_count = find_columns(cells, column_sets, location), None
             while block := list(itertools.islice(lines, CSV_BLOCK_LINES)):
-                block = [(line_index, line) for line_index, line in block if _has_data(line)]
+                block = [(line_number, line) for line_number, line in block if _has_data(line)]
                 rows = _parse_fast([line for _, line in block], separator, columns, exact_count)
                 on_block(
                     rows if rows is not None else _parse_line_by_line(block, split, columns, exact_count, path.name)
@@ -195,7 +198,7 @@ def _parse_line_by_line(
         if len(cells) <= max(columns) or (exact_count is not None and len(cells) != exact_count):
             column_count = exact_count or max(columns) + 1
             raise FormatError(
-                f"{name}, line {line_number}: {column_count} columns are needed, but there are {len(cells)}"
+                f"{name}, line {line_number}: {format_count(column_count, 'column')} needed, but there are {len(cells)}"
             )
         rows.append([_parse_number(cells[k], f"{name}, line {line_number}") for k in columns])
     return np.array(rows).reshape(-1, len(columns))
@@ -309,13 +312,13 @@ def input_path(name: str, content: str) -> Path:
     return path
 
 
-def read_targets(path: Path, spool: Path, progress: RowProgress) -> Array:
+def read_targets(path: Path, binary_path: Path, progress: RowProgress) -> Array:
     """Read targets as poses (N, 4, 4), positions and quaternions wxyz (N, 7), or positions (N, 3); world frame, m.
 
     Args:
-        spool: binary file to write the numbers to if `path` cannot be memory-mapped.
+        binary_path: binary file to write the numbers to if `path` cannot be memory-mapped.
     """
-    targets = _read_table(path, "targets", (POSE_COLUMNS, POSITION_COLUMNS), spool, progress)
+    targets = _read_table(path, "targets", (POSE_COLUMNS, POSITION_COLUMNS), binary_path, progress)
     if targets.shape[1:] not in ((4, 4), (7,), (3,)):
         raise ShapeError(
             f"{path.name}: targets must be (N, 4, 4) poses, (N, 7) positions and quaternions wxyz, or (N, 3) "
@@ -324,50 +327,50 @@ def read_targets(path: Path, spool: Path, progress: RowProgress) -> Array:
     return targets
 
 
-def read_starts(path: Path, mechanism: Mechanism, count: int, spool: Path, progress: RowProgress) -> Array:
+def read_starts(path: Path, mechanism: Mechanism, target_count: int, binary_path: Path, progress: RowProgress) -> Array:
     """Read start configurations as (N, nq), or as (nq,) if there is one start for all targets.
 
     Args:
-        count: number of targets N.
-        spool: binary file to write the numbers to if `path` cannot be memory-mapped.
+        target_count: number of targets N.
+        binary_path: binary file to write the numbers to if `path` cannot be memory-mapped.
     """
-    starts = _read_table(path, "q", (mechanism.space.q_names,), spool, progress)
+    starts = _read_table(path, "q", (mechanism.space.q_names,), binary_path, progress)
     if starts.shape in ((mechanism.nq,), (1, mechanism.nq)):
         return np.array(starts).reshape(-1)
-    if starts.shape != (count, mechanism.nq):
+    if starts.shape != (target_count, mechanism.nq):
         raise ShapeError(
-            f"{path.name}: starts must be ({mechanism.nq},), one for all targets, or ({count}, {mechanism.nq}), one "
-            f"for each target, not of shape {starts.shape}"
+            f"{path.name}: starts must be ({mechanism.nq},), one for all targets, or "
+            f"({target_count}, {mechanism.nq}), one for each target, not of shape {starts.shape}"
         )
     return starts
 
 
 def _read_table(
-    path: Path, key: str, column_sets: Sequence[Sequence[str]], spool: Path, progress: RowProgress
+    path: Path, key: str, column_sets: Sequence[Sequence[str]], binary_path: Path, progress: RowProgress
 ) -> Array:
-    """Read a table as an array that is memory-mapped if possible.
+    """Read a table as an array; it is memory-mapped, except from an .npz file or integers.
 
     Args:
         key: name of the array in an .npz file.
         column_sets: possible sets of column names, the largest first.
-        spool: binary file to write the numbers to if `path` cannot be memory-mapped.
+        binary_path: binary file to write the numbers to if `path` cannot be memory-mapped.
     """
     suffix = path.suffix.lower()
     if suffix in (".npy", ".npz"):
-        return _check_numeric(_open_array(path, key), path)
-    with open(spool, "wb") as stream:
+        return _as_floats(_open_array(path, key), path)
+    with open(binary_path, "wb") as stream:
 
         def append_block(block: Array) -> None:
-            nonlocal rows
+            nonlocal row_count
             block.tofile(stream)
-            rows += len(block)
-            progress(rows)
+            row_count += len(block)
+            progress(row_count)
 
-        rows = 0
-        columns = (read_parquet if suffix == ".parquet" else read_csv)(path, column_sets, append_block)
-    if not rows:  # an empty file cannot be memory-mapped
-        return np.empty((0, columns))
-    return np.memmap(spool, np.float64, "r", shape=(rows, columns))
+        row_count = 0
+        column_count = (read_parquet if suffix == ".parquet" else read_csv)(path, column_sets, append_block)
+    if not row_count:  # an empty file cannot be memory-mapped
+        return np.empty((0, column_count))
+    return np.memmap(binary_path, np.float64, "r", shape=(row_count, column_count))
 
 
 def _open_array(path: Path, key: str) -> Array:
@@ -394,8 +397,8 @@ def _open_array(path: Path, key: str) -> Array:
             raise FormatError(f"{path.name} cannot be read: {error}") from None
 
 
-def _check_numeric(array: Array, path: Path) -> Array:
-    """Convert integers to float64, and reject other types that are not numbers."""
+def _as_floats(array: Array, path: Path) -> Array:
+    """Return an array of floats unchanged and integers as float64; raises `FormatError` for other types."""
     if array.dtype.kind not in "fiu":
         raise FormatError(f"{path.name} contains {array.dtype.name}, but numbers are needed")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
@@ -416,41 +419,40 @@ def result_path(name: str) -> Path:
     return path
 
 
-def write_result(path: Path, result: BatchResult, statuses: Sequence[str], progress: Callable[[int], None]) -> None:
+def write_result(path: Path, result: BatchResult, status_names: Sequence[str], progress: Callable[[int], None]) -> None:
     """Write a batch result to a .npz, .csv or .parquet file.
 
     Args:
-        statuses: status names, indexed by status code.
+        status_names: status names, indexed by status code.
         progress: called after each block with the number of rows written so far.
     """
-    with atomic_write(path) as temporary:
+    with atomic_write(path) as temporary_path:
         if path.suffix.lower() == ".npz":
-            _write_npz(temporary, result, statuses, progress)
+            _write_npz(temporary_path, result, status_names, progress)
         else:
             write = write_parquet if path.suffix.lower() == ".parquet" else _write_csv
-            write(temporary, _result_blocks(result, statuses, progress))
+            write(temporary_path, _result_blocks(result, status_names, progress))
 
 
 def joint_column_names(joints: Sequence[str]) -> list[str]:
-    """Return the joint columns of a result; the prefix `joint ` is added to the name of a result column."""
+    """Return the joint columns of a result; a joint with the name of a result column gets the prefix `joint `."""
     return [f"joint {name}" if name in RESULT_COLUMNS else name for name in joints]
 
 
 def _result_blocks(
-    result: BatchResult, statuses: Sequence[str], progress: Callable[[int], None]
+    result: BatchResult, status_names: Sequence[str], progress: Callable[[int], None]
 ) -> Iterator[dict[str, Any]]:
     """Yield blocks of columns by name."""
     from mechanik.solver.batch.batch_rows import release_pages
 
-    names, status_names = joint_column_names(result.joints), np.array(statuses)
-    for first_row in range(
-        0, max(len(result), 1), RESULT_BLOCK_ROWS
-    ):  # an empty result also needs a block, for its header
+    names, name_by_code = joint_column_names(result.joints), np.array(status_names)
+    # an empty result also needs a block, for its header
+    for first_row in range(0, max(len(result), 1), RESULT_BLOCK_ROWS):
         rows = slice(first_row, first_row + RESULT_BLOCK_ROWS)
         q, errors = np.asarray(result.q[rows]), np.asarray(result.errors[rows])
         block: dict[str, Any] = {name: q[:, k] for k, name in enumerate(names)}
         codes = np.asarray(result.status[rows])
-        block["success"], block["status"] = codes == CONVERGED, status_names[codes]
+        block["success"], block["status"] = codes == CONVERGED, name_by_code[codes]
         block["position_error"], block["rotation_error"] = errors[:, 0, 0], errors[:, 0, 1]
         block["iterations"] = np.asarray(result.iterations[rows])
         yield block
@@ -470,7 +472,7 @@ def _write_csv(path: Path, blocks: Iterator[dict[str, Any]]) -> None:
             writer.writerows(zip(*(column.tolist() for column in block.values()), strict=True))
 
 
-def _write_npz(path: Path, result: BatchResult, statuses: Sequence[str], progress: Callable[[int], None]) -> None:
+def _write_npz(path: Path, result: BatchResult, status_names: Sequence[str], progress: Callable[[int], None]) -> None:
     """Write the same file as `numpy.savez`, but in blocks, so that a mapped result is never completely in memory."""
     from mechanik.solver.batch.batch_rows import release_pages
 
@@ -479,7 +481,7 @@ def _write_npz(path: Path, result: BatchResult, statuses: Sequence[str], progres
         "joints": np.array(result.joints),
         "success": result.success,
         "status": result.status,
-        "statuses": np.array(statuses),
+        "statuses": np.array(status_names),
         "position_error": result.errors[:, 0, 0],
         "rotation_error": result.errors[:, 0, 1],
         "iterations": result.iterations,
@@ -507,14 +509,17 @@ class BatchWorkFolder:
 
     Attributes:
         path: the folder; it also contains the arguments of the batch.
-        targets, starts: binary files with the targets and starts that were read from text or Parquet.
-        result: folder with the rows solved so far.
+        targets_path, starts_path: binary files with the targets and starts that were read from text or Parquet.
+        result_folder: folder with the rows solved so far.
+
+    Args:
+        result_path: path of the result file.
     """
 
-    def __init__(self, target: Path) -> None:
-        self.path = target.with_name(f"{target.name}.part")
-        self.targets, self.starts = self.path / TARGETS_FILE, self.path / STARTS_FILE
-        self.result = self.path / RESULT_FOLDER
+    def __init__(self, result_path: Path) -> None:
+        self.path = result_path.with_name(f"{result_path.name}.part")
+        self.targets_path, self.starts_path = self.path / TARGETS_FILE, self.path / STARTS_FILE
+        self.result_folder = self.path / RESULT_FOLDER
 
     def __str__(self) -> str:
         return self.path.name
@@ -524,10 +529,10 @@ class BatchWorkFolder:
         """Whether the folder contains solved rows; also true if its result cannot be read."""
         from mechanik.solver.batch import BatchResult
 
-        if not self.result.exists():
+        if not self.result_folder.exists():
             return False
         try:
-            return BatchResult.open(self.result).done > 0
+            return BatchResult.open(self.result_folder).done > 0
         except MechanikError:  # unreadable data may still be valuable, so it is not removed
             return True
 
@@ -555,24 +560,24 @@ class BatchWorkFolder:
 
     def remove(self) -> None:
         """Remove the files of the batch, and the folder if no other files are in it."""
-        shutil.rmtree(self.result, ignore_errors=True)
+        shutil.rmtree(self.result_folder, ignore_errors=True)
         with contextlib.suppress(OSError):
             for name in (TARGETS_FILE, STARTS_FILE, REQUEST_FILE):
                 (self.path / name).unlink(missing_ok=True)
             self.path.rmdir()
 
     def _check_resumable(self, stored_arguments: BatchArguments, arguments: BatchArguments, resume: bool) -> None:
-        """Reject an unfinished batch that has other arguments, or that `resume` does not request."""
+        """Raise `UsageError` if `resume` is False, or if the unfinished batch has other arguments."""
         if not resume:
             raise UsageError(
                 f"{self} contains an unfinished batch: add --resume to continue it, or delete it to start again"
             )
-        changed = [
+        changed_names = [
             name for name in {**stored_arguments, **arguments} if stored_arguments.get(name) != arguments.get(name)
         ]
-        if changed:
+        if changed_names:
             raise UsageError(
-                f"{self} contains an unfinished batch with different {', '.join(changed)}; "
+                f"{self} contains an unfinished batch with different {', '.join(changed_names)}; "
                 "use the same options to continue it, or delete it to start again"
             )
 

@@ -72,12 +72,12 @@ def _print_poses() -> None:
     pose_rows: list[list[str]] = []
     for name, tool_link in TOOL_LINKS.items():
         mechanism = gallery.make(name)
-        loops = str(len(mechanism.closures)) if mechanism.closures else ""
+        loop_text = str(len(mechanism.closures)) if mechanism.closures else ""
         description_rows.append(
             [
                 name,
                 str(mobility(mechanism).dof),
-                loops,
+                loop_text,
                 format_number(_pose_microseconds(mechanism, tool_link), 1),
                 tool_link,
             ]
@@ -85,7 +85,7 @@ def _print_poses() -> None:
         position, wxyz = to_position_wxyz(mechanism.pose(tool_link))
         pose_rows.append([format_number(value) for value in (*position, *wxyz)])
     print_out(f"Tool poses: {len(TOOL_LINKS)} mechanisms of the gallery, each in its home configuration", style="bold")
-    _print_fitting(
+    _print_in_terminal_width(
         MECHANISM_COLUMNS,
         POSE_COLUMNS,
         [description + pose_cells for description, pose_cells in zip(description_rows, pose_rows, strict=True)],
@@ -102,27 +102,27 @@ def _print_solves() -> None:
     rows: list[list[str]] = []
     for outcome in outcomes:
         outcome_text = "solved" if outcome.solution.success else outcome.solution.status.name.lower()
-        errors = [f"{error:.2g}" for error in (outcome.position, outcome.angle)]
+        errors = [f"{error:.2g}" for error in (outcome.position_error, outcome.rotation_error)]
         closure_error_text = "" if outcome.closure_error is None else f"{outcome.closure_error:.1g}"
         effort = [str(outcome.solution.iterations), format_number(outcome.seconds * 1e6, 0)]
         rows.append(
-            [outcome.task.mechanism, outcome.task.description, outcome_text, *errors, closure_error_text, *effort]
+            [outcome.task.gallery_name, outcome.task.description, outcome_text, *errors, closure_error_text, *effort]
         )
-    _print_fitting(TASK_COLUMNS, RESULT_COLUMNS, rows)
+    _print_in_terminal_width(TASK_COLUMNS, RESULT_COLUMNS, rows)
     print_out(
-        "error: largest error of all objectives; closure error: largest error of all loops; closest: not solved, the "
-        "closest configuration is returned"
+        "error: largest error of all objectives; closure error: largest error of all loops, m or rad; closest: not "
+        "solved, the closest configuration is returned"
     )
     last_solution = outcomes[-1].solution
     if not last_solution.success:
         error_texts = [f"{name} {error.position:.1g}" for name, error in last_solution.errors.items() if error.position]
         print_out(
-            f"position errors of the {outcomes[-1].task.mechanism} with the hand out of reach (m): "
+            f"position errors of the {outcomes[-1].task.gallery_name} with the hand out of reach (m): "
             f"{', '.join(error_texts)}"
         )
 
 
-def _print_fitting(
+def _print_in_terminal_width(
     text_columns: Sequence[str], number_columns: Sequence[str], rows: list[list[str]], right_aligned: Sequence[int] = ()
 ) -> None:
     """Print one table, or two tables below each other if one table is wider than the terminal.
@@ -137,18 +137,18 @@ def _print_fitting(
     if fits_terminal(table):
         print_table(table)
         return
-    name_count = len(text_columns)
-    print_table(_make_filled_table(text_columns, (), [cells[:name_count] for cells in rows], right_aligned))
+    text_column_count = len(text_columns)
+    print_table(_make_filled_table(text_columns, (), [cells[:text_column_count] for cells in rows], right_aligned))
     print_out()
     print_table(
-        _make_filled_table(text_columns[:1], number_columns, [[cells[0], *cells[name_count:]] for cells in rows])
+        _make_filled_table(text_columns[:1], number_columns, [[cells[0], *cells[text_column_count:]] for cells in rows])
     )
 
 
 def _make_filled_table(
     text_columns: Sequence[str], number_columns: Sequence[str], rows: list[list[str]], right_aligned: Sequence[int] = ()
 ) -> Table:
-    """Make a table with rows; the arguments are as for `_print_fitting`."""
+    """Make a table with rows; the arguments are as for `_print_in_terminal_width`."""
     table = make_table(text_columns, number_columns)
     for k in right_aligned:
         table.columns[k].justify = "right"

@@ -21,16 +21,16 @@ class DemoTask:
     """A solve task of the demo.
 
     Attributes:
-        mechanism: name in the gallery.
+        gallery_name: name of the mechanism in the gallery.
         description: short text for the table.
-        robot: the mechanism, in the configuration from which solves start.
+        mechanism: the mechanism, in the configuration from which solves start.
         goals: objectives to solve for.
         target: target of the only goal, passed to each `Solver.solve`; None: the targets of the goals themselves.
     """
 
-    mechanism: str
+    gallery_name: str
     description: str
-    robot: Mechanism
+    mechanism: Mechanism
     goals: Sequence[Objective]
     target: Array | float | None = None
 
@@ -42,28 +42,27 @@ class DemoResult:
     Attributes:
         task: the task.
         solution: its solution.
-        position, angle: largest errors of all objectives, m and rad.
+        position_error, rotation_error: largest errors of all objectives, m and rad.
         closure_error: largest closure error of all loops, m or rad; None without loops.
-        seconds: processor time of one solve from the home configuration, measured after a first solve that loads the
-            kernels.
+        seconds: processor time of one solve, measured after a first solve that loads the kernels.
     """
 
     task: DemoTask
     solution: Solution
-    position: float
-    angle: float
+    position_error: float
+    rotation_error: float
     closure_error: float | None
     seconds: float
 
 
 def make_demo_tasks() -> list[DemoTask]:
-    """Return the demo tasks; each starts from the configuration "home"."""
+    """Return the demo tasks; each starts from the home configuration of its mechanism."""
     return [*_arm_tasks(), *_loop_tasks(), *_humanoid_tasks()]
 
 
 def run_demo_task(task: DemoTask) -> DemoResult:
     """Solve a demo task and time the solve."""
-    solver, q0 = Solver(task.robot, task.goals), task.robot.q
+    solver, q0 = Solver(task.mechanism, task.goals), task.mechanism.q
     solution = solver.solve(task.target, q0)
     seconds = seconds_per_call(lambda: solver.solve(task.target, q0))
     errors = solution.errors.values()
@@ -71,8 +70,8 @@ def run_demo_task(task: DemoTask) -> DemoResult:
     return DemoResult(
         task,
         solution,
-        position=max(error.position for error in errors),
-        angle=max(error.rotation for error in errors),
+        position_error=max(error.position for error in errors),
+        rotation_error=max(error.rotation for error in errors),
         closure_error=max(closure_errors) if closure_errors else None,
         seconds=seconds,
     )

@@ -39,7 +39,9 @@ def open_mechanism(file: str, **options: Any) -> Mechanism:
         if options.pop("trim", False):
             trim(mechanism)
         if options:
-            raise UsageError(f"{', '.join(f'--{name}' for name in options)} is for URDF files, not for the gallery")
+            raise UsageError(
+                f"{', '.join(f'--{name}' for name in options)} is for URDF and SDF files, not for the gallery"
+            )
         return mechanism
     return load(file_name_or_stdin_text(file), **options)
 
@@ -118,20 +120,20 @@ def output_path(name: str, suffixes: Sequence[str]) -> Path:
 
 
 @contextlib.contextmanager
-def atomic_write(target: Path) -> Generator[Path]:
-    """Yield a temporary path in the folder of `target`; it replaces `target` on success and is removed on an error."""
-    temporary = target.with_name(f".{secrets.token_hex(8)}.part")
+def atomic_write(path: Path) -> Generator[Path]:
+    """Yield a temporary path in the folder of `path`; it replaces `path` on success and is removed on an error."""
+    temporary_path = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        yield temporary
-        with open(temporary, "rb+") as stream:
+        yield temporary_path
+        with open(temporary_path, "rb+") as stream:
             os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
+        if path.exists():
+            shutil.copymode(path, temporary_path)
+        os.replace(temporary_path, path)
     except MechanikError:
         raise
     except OSError as error:
-        raise CannotSave(f"{target} cannot be written: {error.strerror or error}") from None
+        raise CannotSave(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            temporary_path.unlink()

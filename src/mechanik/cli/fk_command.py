@@ -76,7 +76,7 @@ def fk(
 
 
 def _pose_table(names: list[str], poses: Array, digits: int) -> Table:
-    table = make_table(["link"], ["x", "y", "z", "qw", "qx", "qy", "qz"])
+    table = make_table(["link"], ["x (m)", "y (m)", "z (m)", "qw", "qx", "qy", "qz"])
     for name, pose in zip(names, poses, strict=True):
         add_row(table, [name, *(format_number(x, digits) for x in pose)])
     return table
@@ -89,7 +89,7 @@ def parse_configuration(
 
     Args:
         q: all numbers of q, separated by spaces or commas. None: the current configuration of the mechanism.
-        values: NAME=VALUE arguments, which replace values of `q`.
+        values: NAME=VALUE arguments, which replace values of the configuration.
         degrees: whether angles are given in degrees.
         option: name of the option of `q`, for messages.
     """
@@ -137,33 +137,36 @@ def scale_angles(
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def parse_numbers(text: str, option: str) -> list[float]:
-    """Parse finite numbers separated by commas or spaces; raises `UsageError` that names `option`."""
+def parse_numbers(text: str, label: str) -> list[float]:
+    """Parse finite numbers separated by commas or spaces; `label` is the start of error messages."""
     words = text.replace(",", " ").split()
     numbers: list[float] = []
     for word in words:
         try:
             numbers.append(float(word))
         except ValueError:
-            raise UsageError(f"{option}: {word!r} is not a number") from None
+            raise UsageError(f"{label}: {word!r} is not a number") from None
         if not math.isfinite(numbers[-1]):
-            raise UsageError(f"{option}: {word} is not finite")
+            raise UsageError(f"{label}: {word} is not finite")
     if not numbers:
-        raise UsageError(f"{option}: a number is missing")
+        raise UsageError(f"{label}: a number is missing")
     return numbers
 
 
 def _print_violations(mechanism: Mechanism, q: Array) -> None:
-    """Print notes about violated joint limits and loops that are not closed, which the poses do not show."""
+    """Print notes about violated joint limits, and about loops that are not closed if all limits are met."""
     space = mechanism.space
-    for name, value, low, high in zip(space.q_names, q, space.lower, space.upper, strict=True):
+    is_angle = np.zeros(space.nq, dtype=bool)
+    is_angle[space.scalars_q] = space.rotates[space.scalars_v]
+    for k, (name, value, low, high) in enumerate(zip(space.q_names, q, space.lower, space.upper, strict=True)):
         if not low <= value <= high:
-            print_note(f"note: {name} at {value:g} is outside its limits {low:g} to {high:g}")
+            unit = "rad" if is_angle[k] else "m"
+            print_note(f"note: {name} at {value:g} {unit} is outside its limits {low:g} to {high:g} {unit}")
     if mechanism.closures and bool(space.within_limits(q)):
         mechanism.set_q(q)
         for name, closure in mechanism.closures.items():
             gap = closure.gap()
-            if not gap.is_closed(1e-6):
+            if not gap.is_closed(1e-6):  # m and rad
                 print_note(
                     f"note: loop {name!r} is not closed: gap {format_amount(gap.distance)} m and "
                     f"{format_amount(gap.angle)} rad"

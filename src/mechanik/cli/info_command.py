@@ -13,7 +13,6 @@ from rich.table import Table
 from mechanik.cli.file_args import UsageError, open_mechanism
 from mechanik.cli.output import (
     add_row,
-    format_count,
     format_direction,
     format_number,
     make_table,
@@ -28,6 +27,7 @@ from mechanik.formats.model_check import format_amount
 from mechanik.model import DoF, Frame, Joint, Mechanism, Structure, mobility, structure
 from mechanik.model.mechanism_explanation import describe_structure
 from mechanik.spatial import quaternion
+from mechanik.validation import format_count
 
 JOINT_TYPE_NAMES = {
     "": "fixed",
@@ -43,6 +43,8 @@ JOINT_TYPE_NAMES = {
     "Z EZ": "cylindrical",
 }
 """Name of a joint type by its dofs."""
+CLOSED_TOLERANCE = 1e-6
+"""Larger closure gaps (m, rad) and larger errors of joint constraints (relative to their scale) are printed in red."""
 
 
 def joint_type_name(joint: Joint) -> str:
@@ -53,7 +55,7 @@ def joint_type_name(joint: Joint) -> str:
         is_limited = any(math.isfinite(limit) for limit in joint.limits(dof))
         return "prismatic" if not dof.is_rotation else "revolute" if is_limited else "continuous"
     if dofs == "EX EY EZ" and joint.has_quaternion:
-        return "ball"
+        return "spherical"
     return JOINT_TYPE_NAMES.get(dofs, dofs)
 
 
@@ -62,12 +64,12 @@ def q_indices(mechanism: Mechanism, joint: Joint) -> dict[DoF, range]:
 
     The four indices of a quaternion belong to the dof EX. Mimic dofs, and joints that close a loop, have no indices.
     """
-    slot = mechanism.kinematics.joint_indices.get(joint)
-    if slot is None:  # closes a loop
+    indices = mechanism.kinematics.joint_indices.get(joint)
+    if indices is None:  # closes a loop
         return {}
-    index_ranges = {dof: range(k, k + 1) for dof, k in slot.q.items()}
-    if slot.quaternion_q is not None:
-        index_ranges[DoF.EX] = range(slot.quaternion_q, slot.quaternion_q + 4)
+    index_ranges = {dof: range(k, k + 1) for dof, k in indices.q.items()}
+    if indices.quaternion_q is not None:
+        index_ranges[DoF.EX] = range(indices.quaternion_q, indices.quaternion_q + 4)
     return index_ranges
 
 
@@ -89,21 +91,21 @@ class CollisionSummary:
     """Counts of collision shapes and of the link pairs that self-collision checks include and exclude.
 
     Attributes:
-        shapes: number of collision shapes of all links.
-        links: number of links with collision shapes.
-        checked_pairs: number of link pairs that are checked for self-collision.
+        shape_count: number of collision shapes of all links.
+        link_count: number of links with collision shapes.
+        checked_pair_count: number of link pairs that are checked for self-collision.
         excluded_pairs: reason why a pair of links with shapes is not checked, by pair.
         is_complete: whether `excluded_pairs` includes the pairs that always touch.
     """
 
-    shapes: int
-    links: int
-    checked_pairs: int
+    shape_count: int
+    link_count: int
+    checked_pair_count: int
     excluded_pairs: dict[Pair, str]
     is_complete: bool
 
     def __str__(self) -> str:
-        if not self.shapes:
+        if not self.shape_count:
             return "no collision shapes"
         reason_counts = Counter(self.excluded_pairs.values())
         reasons = (
@@ -112,11 +114,11 @@ class CollisionSummary:
             else ""
         )
         pairs_hint = (
-            "" if self.is_complete or not self.checked_pairs else "; --pairs also finds pairs that always touch"
+            "" if self.is_complete or not self.checked_pair_count else "; --pairs also finds pairs that always touch"
         )
         return (
-            f"{format_count(self.shapes, 'collision shape')} on {format_count(self.links, 'link')}; "
-            f"{format_count(self.checked_pairs, 'link pair')} checked, "
+            f"{format_count(self.shape_count, 'collision shape')} on {format_count(self.link_count, 'link')}; "
+            f"{format_count(self.checked_pair_count, 'link pair')} checked, "
             f"{len(self.excluded_pairs)} excluded{reasons}{pairs_hint}"
         )
 
@@ -129,7 +131,7 @@ def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> Co
             allowed collisions. Sampling needs kernels and meshes.
     """
     names = [name for name, link in mechanism.links.items() if link.collisions]
-    shapes = sum(len(mechanism.links[name].collisions) for name in names)
+    shape_count = sum(len(mechanism.links[name].collisions) for name in names)
     allowed_collisions = mechanism.allowed_collisions
     if find_always_touching and names:
         from mechanik.collision import Collider
@@ -148,7 +150,7 @@ def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> Co
     }
     checked_pair_count = len(names) * (len(names) - 1) // 2 - len(unique_pairs)
     return CollisionSummary(
-        shapes,
+        shape_count,
         len(names),
         checked_pair_count,
         dict(unique_pairs.values()),
@@ -159,9 +161,9 @@ def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> Co
 def collision_data(summary: CollisionSummary) -> dict[str, object]:
     """Return a collision summary as JSON data."""
     return {
-        "shapes": summary.shapes,
-        "links": summary.links,
-        "pairs": summary.checked_pairs,
+        "shapes": summary.shape_count,
+        "links": summary.link_count,
+        "checked_pairs": summary.checked_pair_count,
         "excluded_pairs": [{"links": list(pair), "reason": reason} for pair, reason in summary.excluded_pairs.items()],
     }
 
@@ -180,8 +182,8 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
         "mass": total_mass(mechanism),
         "mobility": {
             "gruebler": mechanism_mobility.gruebler,
-            "true": mechanism_mobility.dof,
-            "redundant": mechanism_mobility.redundant,
+            "dof": mechanism_mobility.dof,
+            "redundant_constraints": mechanism_mobility.redundant_constraints,
         },
         "structure": None if mechanism_mobility.dof is None else structure_data(structure(mechanism)),
         "links": [
@@ -271,10 +273,10 @@ def describe_size(mechanism: Mechanism) -> str:
     Joints that close loops are counted as loops.
     """
     joints = [joint for joint in mechanism.joints.values() if not joint.is_closure]
-    fixed = sum(not joint.dof for joint in joints)
+    fixed_count = sum(not joint.dof for joint in joints)
     parts = [
         format_count(len(mechanism.links), "link"),
-        format_count(len(joints), "joint") + (f" ({fixed} fixed)" if fixed else ""),
+        format_count(len(joints), "joint") + (f" ({fixed_count} fixed)" if fixed_count else ""),
     ]
     parts += [format_count(len(mechanism.closures), "loop")] if mechanism.closures else []
     parts += [format_count(len(mechanism.joint_constraints), "joint constraint")] if mechanism.joint_constraints else []
@@ -310,10 +312,10 @@ def info(
     """Show links, joints, limits, loops, mobility and collision pairs of a mechanism.
 
     The dofs of a joint are X Y Z, translations along its axes in m, and EX EY EZ, rotations about them in rad. They
-    move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q; the three angles of
-    a spherical joint are one quaternion wxyz, for example 3:7. The gap of a loop is its closure error in the
-    configuration of the file. The column "residual" shows the error of a joint constraint. The cone of a spherical
-    joint is its swing limit in rad.
+    move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q. A
+    spherical joint has no angles in q but a quaternion wxyz with four indices; 3:7 means the indices 3 to 6. The gap of
+    a loop is its closure error in the configuration of the file. The error of a joint constraint is in the unit of its
+    formula. The cone of a spherical joint is its swing limit in rad.
 
     For example:
 
@@ -330,8 +332,8 @@ def info(
     all
         Also list fixed joints.
     pairs
-        List the link pairs that self-collision checks exclude, with the reason. If the file does not list them, the
-        pairs that always touch are found by sampling configurations.
+        List the link pairs that self-collision checks exclude, with the reason. If the file lists no allowed
+        collisions, the pairs that always touch are found by sampling configurations.
     kernels
         Show the kernel modules instead of a mechanism: their tier (prebuilt or compiled machine code, or plain
         Python), whether they are ready, and when they were compiled.
@@ -376,8 +378,8 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
         "unknown, because a loop is not closed" if mechanism_mobility.dof is None else str(mechanism_mobility.dof)
     )
     redundancy_text = (
-        f", {mechanism_mobility.redundant} of {mechanism_mobility.constraints} constraints redundant"
-        if mechanism_mobility.redundant
+        f", {mechanism_mobility.redundant_constraints} of {mechanism_mobility.constraints} constraints redundant"
+        if mechanism_mobility.redundant_constraints
         else ""
     )
     print_out(f"mobility {dof_text} (Grübler's count {mechanism_mobility.gruebler}{redundancy_text})")
@@ -397,7 +399,7 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
         print_note(f"warning: {text}")
 
 
-def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
+def _joint_table(mechanism: Mechanism, show_fixed: bool) -> Table:
     joints = {name: joint for name, joint in mechanism.joints.items() if not joint.is_closure}
     coupling_columns = ["follows"] if any(joint.couplings for joint in joints.values()) else []
     table = make_table(["joint"], ["q"])
@@ -429,7 +431,7 @@ def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
                 ],
             )
             label = type_text = ""
-    if lists_fixed:
+    if show_fixed:
         for name, joint in joints.items():
             if not joint.dof:
                 add_row(table, [name, "", joint_type_name(joint)], style="dim")
@@ -437,7 +439,7 @@ def _joint_table(mechanism: Mechanism, lists_fixed: bool) -> Table:
 
 
 def _link_table(mechanism: Mechanism) -> Table:
-    table = make_table(["link"], ["mass (kg)", "shapes"], ["joint", "parent"])
+    table = make_table(["link"], ["mass (kg)", "visuals"], ["joint", "parent"])
     for name, link in mechanism.links.items():
         joint = link.parent
         joint_and_parent = (
@@ -449,14 +451,14 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _loop_table(mechanism: Mechanism) -> Table:
-    table = make_table(["loop"], ["gap (m)", "gap (rad)"], ["free", "joins", "and"])
+    table = make_table(["loop"], ["gap (m)", "gap (rad)"], ["free dof", "link 1", "link 2"])
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
         free_dofs = " ".join(dof.name for dof in closure.free_dof) or "none"
         if isinstance(closure.joint, Joint):
             free_dofs += _cone_text(closure.joint)
         link_names = [parent_name(mechanism, closure.joint) or "world", mechanism.name_of(closure.link)]
-        style = "" if gap.is_closed(1e-6) else "red"
+        style = "" if gap.is_closed(CLOSED_TOLERANCE) else "red"
         add_row(
             table, [name, format_amount(gap.distance), format_amount(gap.angle), free_dofs, *link_names], style=style
         )
@@ -464,13 +466,13 @@ def _loop_table(mechanism: Mechanism) -> Table:
 
 
 def _constraint_table(mechanism: Mechanism) -> Table:
-    table = make_table(["joint constraint"], ["residual"], ["formula"])
+    table = make_table(["joint constraint"], ["error"], ["formula"])
     for name, constraint in mechanism.joint_constraints.items():
-        residual = constraint.error()
-        style = "" if abs(residual) <= 1e-6 * constraint.scale else "red"
+        error = constraint.error()
+        style = "" if abs(error) <= CLOSED_TOLERANCE * constraint.scale else "red"
         add_row(
             table,
-            [name, format_amount(residual), f"{constraint.formula} = {format_number(constraint.constant)}"],
+            [name, format_amount(error), f"{constraint.formula} = {format_number(constraint.constant)}"],
             style=style,
         )
     return table
@@ -485,7 +487,7 @@ def _goal_table(mechanism: Mechanism) -> Table:
 
 
 def _pair_table(collisions: CollisionSummary | None) -> Table:
-    table = make_table(["excluded", "with", "reason"])
+    table = make_table(["link 1", "link 2", "reason for exclusion"])
     for (a, b), reason in () if collisions is None else collisions.excluded_pairs.items():
         add_row(table, [a, b, reason])
     return table

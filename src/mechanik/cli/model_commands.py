@@ -20,7 +20,6 @@ from mechanik.cli.info_command import describe_size
 from mechanik.cli.output import (
     add_row,
     fits_terminal,
-    format_count,
     make_table,
     print_json,
     print_labelled,
@@ -31,6 +30,7 @@ from mechanik.cli.output import (
 from mechanik.formats import Finding, load, save
 from mechanik.formats.load import WRITERS
 from mechanik.model import Mechanism, mobility
+from mechanik.validation import format_count
 
 
 def gallery(*, json: bool = False) -> None:
@@ -54,8 +54,8 @@ def gallery(*, json: bool = False) -> None:
     table = make_table(["name"], ["links", "dofs", "loops"])
     for name in model_gallery.names():
         mechanism = model_gallery.make(name)
-        loops = str(len(mechanism.closures)) if mechanism.closures else ""
-        add_row(table, [name, str(len(mechanism.links)), str(mobility(mechanism).dof), loops])
+        loop_text = str(len(mechanism.closures)) if mechanism.closures else ""
+        add_row(table, [name, str(len(mechanism.links)), str(mobility(mechanism).dof), loop_text])
     print_table(table)
 
 
@@ -87,7 +87,8 @@ def check(
     strict: bool = False,
     json: bool = False,
 ) -> int:
-    """Check a mechanism for faults: missing meshes, suspicious limits and masses, open loops, disconnected links.
+    """Check a mechanism for faults: missing meshes, suspicious limits and masses, loops that are not closed,
+    disconnected links.
 
     The exit code is 1 if there is an error, and with --strict also if there is a warning.
 
@@ -173,9 +174,9 @@ def convert(
     out
         File to write: .json or .urdf.
     base
-        For a URDF: whether its root link is fixed to the world or floats freely.
+        For a URDF or SDF: whether its root link is fixed to the world or floats freely.
     trim
-        Remove branches without a moving joint.
+        For a URDF or the gallery: remove branches without a moving joint.
     force
         Replace an existing file.
     """
@@ -203,11 +204,11 @@ def model_output_path(out: str, force: bool) -> Path:
     return path
 
 
-def _additions(original: Mechanism, saved: Mechanism) -> Iterator[str]:
-    """Yield messages about links and joints that the writer added, except the parts of joints that it split."""
-    split_joint_names = {f"{name}.{dof.name}" for name, joint in original.joints.items() for dof in joint.dof}
-    links = [name for name in saved.links if name not in original.links]
-    joints = [name for name in saved.joints if name not in original.joints and name not in split_joint_names]
+def _additions(mechanism: Mechanism, saved_mechanism: Mechanism) -> Iterator[str]:
+    """Yield messages about the links and joints that only the saved file has, except the parts of split joints."""
+    split_joint_names = {f"{name}.{dof.name}" for name, joint in mechanism.joints.items() for dof in joint.dof}
+    links = [name for name in saved_mechanism.links if name not in mechanism.links]
+    joints = [name for name in saved_mechanism.joints if name not in mechanism.joints and name not in split_joint_names]
     for noun, names in (("link", links), ("joint", joints)):
         if names:
             yield f"{format_count(len(names), noun)} added: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"

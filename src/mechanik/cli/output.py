@@ -130,11 +130,6 @@ def format_direction(values: Iterable[float]) -> str:
     return " ".join(format_number(x, 3) for x in components)
 
 
-def format_count(count: int, noun: str) -> str:
-    """Format a count with its noun: `1 link`, `2 links`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def _natural_width(out: Console, table: Table) -> int:
     """Return the width of a table without line breaks, in characters."""
     return Measurement.get(out, out.options.update(max_width=MAX_TABLE_WIDTH), table).maximum
@@ -154,7 +149,7 @@ class ProgressBar:
     optionally the total.
 
     Args:
-        quiet: whether to show nothing.
+        quiet: whether to hide the bar.
     """
 
     def __init__(self, quiet: bool = False) -> None:
@@ -186,11 +181,11 @@ class ProgressBar:
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(label, total=total)
 
-    def __call__(self, done: int, total: int | None = None) -> None:
+    def __call__(self, finished_count: int, total: int | None = None) -> None:
         if total is None:
-            self._progress.update(self._task, completed=done)
+            self._progress.update(self._task, completed=finished_count)
         else:
-            self._progress.update(self._task, completed=done, total=total)
+            self._progress.update(self._task, completed=finished_count, total=total)
 
 
 class _CountColumn(ProgressColumn):

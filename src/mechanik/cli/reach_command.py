@@ -60,7 +60,7 @@ def reach(
     link
         Link to map. Default: the tip link, chosen by name and by the number of dofs that move it.
     resolution
-        Side of a voxel in m. With half the side, the map takes eight times as long. Default: 0.05.
+        Side of a voxel in m. With half the side, the map takes up to eight times as long. Default: 0.05.
     orientations
         Approximate number of evenly spread orientations to test in each voxel; 0 for none. Default: 60.
     lock
@@ -79,7 +79,7 @@ def reach(
     map_file = None if out is None else output_path(out, (".npz",))
     picture_file = None if picture is None else output_path(picture, IMAGE_SUFFIXES)
     mechanism = open_mechanism(file)
-    locked = parse_locked_joints(mechanism, lock)
+    locked_names = parse_locked_joints(mechanism, lock)
     from mechanik.comparison.benchmark_robots import find_tip_link
     from mechanik.reach import reachability  # slow (kernels): imported after the arguments are checked
 
@@ -88,7 +88,13 @@ def reach(
         with ProgressBar(quiet) as bar:
             bar.start_stage(f"reach of {tip_link}")
             reach_map = reachability(
-                mechanism, tip_link, resolution, orientations=orientations, lock=locked, threads=threads, progress=bar
+                mechanism,
+                tip_link,
+                resolution,
+                orientations=orientations,
+                lock=locked_names,
+                threads=threads,
+                progress=bar,
             )
     except (LimitsError, NotFinite) as error:
         raise UsageError(str(error)) from error
@@ -106,18 +112,18 @@ def reach(
 
 def _summary_data(reach_map: ReachMap) -> dict[str, Any]:
     """Return area, extent and shares of a map as JSON data."""
-    best = reach_map.best
+    best_index = reach_map.best
     return {
         "area": reach_map.area if reach_map.is_flat else None,
         "extent": reach_map.extent.tolist(),
-        "best": {"position": reach_map.positions[best].tolist(), "share": float(reach_map.shares[best])},
+        "best": {"position": reach_map.positions[best_index].tolist(), "share": float(reach_map.shares[best_index])},
         "mean_share": float(reach_map.shares.mean()),
     }
 
 
 def _print_map(reach_map: ReachMap) -> None:
     """Print the size, the extent and the shares of a map."""
-    best, shares = reach_map.best, reach_map.shares
+    best_index, shares = reach_map.best, reach_map.shares
     title = f"reach of {reach_map.link}" + (f" of {reach_map.mechanism}" if reach_map.mechanism else "")
     print_out(title, style="bold")
     centred_count = int(reach_map.centred.sum())
@@ -135,7 +141,7 @@ def _print_map(reach_map: ReachMap) -> None:
         table,
         [
             "best position" if len(reach_map.wxyz) else "middle",
-            *(format_number(coordinate) for coordinate in reach_map.positions[best]),
+            *(format_number(coordinate) for coordinate in reach_map.positions[best_index]),
         ],
     )
     print_table(table)
@@ -145,10 +151,10 @@ def _print_map(reach_map: ReachMap) -> None:
         return
     noun = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z axis"
     print_out(
-        f"of {len(reach_map.wxyz)} {noun}, {_percent(shares[best])} are reachable at the best position, "
+        f"of {len(reach_map.wxyz)} {noun}, {_percent(shares[best_index])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"
     )
-    table = make_table(["share"], ["voxels", "of all"])
+    table = make_table(["reachable share"], ["voxels", "share of voxels"])
     for label, is_in_class in (
         ("all", shares == 1.0),
         ("half or more", (shares >= 0.5) & (shares < 1.0)),
@@ -162,8 +168,8 @@ def _print_map(reach_map: ReachMap) -> None:
 def _draw(reach_map: ReachMap, path: Path) -> None:
     """Draw a map to an image file."""
     figure: Any = reach_map.plot()
-    with atomic_write(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=130)
+    with atomic_write(path) as temporary_path:
+        figure.savefig(temporary_path, format=path.suffix[1:].lower(), dpi=130)
 
 
 def _percent(share: float | np.floating[Any]) -> str:

@@ -1,4 +1,7 @@
-"""Arguments that several commands share: tip link, goal, start, locked joints and collision avoidance."""
+"""Arguments that several commands share: tip link, goal, start, locked joints and collision avoidance.
+
+The commands are solve, batch, assemble and reach.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ from mechanik.errors import LimitsError, MechanikError, StructureError, UnknownN
 from mechanik.model import Box, Capsule, Cylinder, HalfSpace, Joint, Link, Mechanism, Mesh, Sphere
 from mechanik.model.shapes import Shape
 from mechanik.spatial.array import Array
+from mechanik.validation import format_count
 
 if TYPE_CHECKING:
     from mechanik.collision import Collider, Contact, Obstacle
     from mechanik.objectives import Objective
     from mechanik.solver import Solver
 
-
 SELF_COLLISION = "self"
 """Value of --avoid for collisions between links."""
 SHAPE_SIZES = {"box": ("x", "y", "z"), "sphere": ("r",), "capsule": ("r", "length"), "cylinder": ("r", "length")}
-"""Names of the sizes of each shape."""
+"""Names of the sizes of each shape; r is the radius. In m."""
 OBSTACLE_SYNTAX = "box:X,Y,Z, sphere:R, capsule:R,LENGTH, cylinder:R,LENGTH, mesh:FILE or floor"
 
 
@@ -97,7 +100,8 @@ def _parse_obstacle(argument: str, degrees: bool) -> Obstacle:
     numbers = parse_numbers(pose_text, f"--obstacle {argument}: after @")
     if len(numbers) not in (3, 6):
         raise UsageError(
-            f"--obstacle {argument}: give X,Y,Z or X,Y,Z,ROLL,PITCH,YAW after @, not {len(numbers)} numbers"
+            f"--obstacle {argument}: give X,Y,Z or X,Y,Z,ROLL,PITCH,YAW after @, "
+            f"not {format_count(len(numbers), 'number')}"
         )
     rpy = [angle * math.pi / 180 if degrees else angle for angle in numbers[3:]] or [0.0, 0.0, 0.0]
     try:
@@ -131,7 +135,8 @@ def _parse_shape(kind: str, sizes: str, argument: str) -> Shape:
     numbers = parse_numbers(sizes, f"--obstacle {argument}: {kind}")
     if len(numbers) != len(size_names):
         raise UsageError(
-            f"--obstacle {argument}: a {kind} needs {len(size_names)} sizes: {kind}:{','.join(size_names).upper()}"
+            f"--obstacle {argument}: a {kind} needs {format_count(len(size_names), 'size')} in m, "
+            f"{kind}:{','.join(size_names).upper()}, not {len(numbers)}"
         )
     match kind, numbers:
         case "box", [x, y, z]:
@@ -191,7 +196,7 @@ def parse_goal(
     """Make a position, orientation or pose goal from command line arguments.
 
     Args:
-        link: link that must reach the goal.
+        link: name of the link that must reach the goal.
         position: x y z in the world frame, m.
         wxyz: quaternion in the world frame.
         rpy: roll, pitch and yaw about the fixed axes x, y and z.

@@ -15,7 +15,6 @@ from mechanik.cli.output import (
     add_row,
     console,
     fits_terminal,
-    format_count,
     format_number,
     make_table,
     print_json,
@@ -36,6 +35,7 @@ from mechanik.formats.json.writer import format_json
 from mechanik.model import Mechanism
 from mechanik.spatial import to_position_wxyz
 from mechanik.spatial.array import Array
+from mechanik.validation import format_count
 
 if TYPE_CHECKING:
     from mechanik.collision import Contact
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from mechanik.solver.search.solution_set import SolutionSet
 
 
-def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dict[str, Any]:
+def solution_data(link: str, solution: Solution, nearest_pair: Contact | None) -> dict[str, Any]:
     """Return a solution as JSON data, with the pose of the link at q, also if the target is not reached.
 
     Args:
-        nearest: the nearest checked pair of bodies at q; None without collision avoidance.
+        nearest_pair: the nearest checked pair of bodies at q; None without collision avoidance.
     """
     (error,) = solution.errors.values()
     return {
@@ -61,7 +61,7 @@ def solution_data(link: str, solution: Solution, nearest: Contact | None) -> dic
         "errors": {"position": _none_if_infinite(error.position), "rotation": _none_if_infinite(error.rotation)},
         "at_limit": dict(solution.active_limits),
         "contacts": [_contact_data(contact) for contact in solution.contacts],
-        "nearest": None if nearest is None else _contact_data(nearest),
+        "nearest": None if nearest_pair is None else _contact_data(nearest_pair),
         "iterations": solution.iterations,
         "attempts": solution.attempts,
         "seconds": solution.seconds,
@@ -74,8 +74,8 @@ def solution_set_data(mechanism: Mechanism, link: str, solutions: SolutionSet) -
         "success": True,
         "link": link,
         "complete": solutions.complete,
-        "why": solutions.why,
-        "redundant": solutions.redundant,
+        "explanation": solutions.explanation,
+        "redundancy": solutions.redundancy,
         "solutions": [
             {"q": q.tolist(), "values": _values_data(mechanism, q), "distance": float(distance)}
             for q, distance in zip(solutions.q, solutions.distance, strict=True)
@@ -83,12 +83,14 @@ def solution_set_data(mechanism: Mechanism, link: str, solutions: SolutionSet) -
     }
 
 
-def print_solution(link: str, solution: Solution, search_message: str = "", nearest: Contact | None = None) -> None:
+def print_solution(
+    link: str, solution: Solution, search_message: str = "", nearest_pair: Contact | None = None
+) -> None:
     """Print the joint values, the status, and the pose of the link if the target is not reached.
 
     Args:
         search_message: message of a search for all solutions, if it found no solution.
-        nearest: the nearest checked pair of bodies; None without collision avoidance.
+        nearest_pair: the nearest checked pair of bodies; None without collision avoidance.
     """
     table = _value_table(solution, digits=6)
     print_table(table if fits_terminal(table) else _value_table(solution, digits=4))
@@ -106,8 +108,8 @@ def print_solution(link: str, solution: Solution, search_message: str = "", near
         for contact in solution.contacts[1:]:  # the message contains the deepest contact
             print_labelled("and:", str(contact), 2, style="red")
     print_out(f"error {_format_error(solution)}")
-    if nearest is not None and not solution.contacts:
-        print_labelled("nearest:", str(nearest), 2)
+    if nearest_pair is not None and not solution.contacts:
+        print_labelled("nearest:", str(nearest_pair), 2)
     effort = f"{format_count(solution.iterations, 'iteration')}, {format_count(solution.attempts, 'attempt')}"
     print_out(f"{effort}, {format_duration(solution.seconds)}")
 
@@ -122,14 +124,14 @@ def print_solution_set(mechanism: Mechanism, solutions: SolutionSet, limit: int 
         print_table(_set_table(mechanism, solutions, first_column, end_column))
         print_out()
     description = "all solutions that exist" if solutions.complete else "all solutions that were found"
-    if solutions.redundant:
-        description = f"samples of self-motions with {format_count(solutions.redundant, 'dof')}"
+    if solutions.redundancy:
+        description = f"samples of self-motions with {format_count(solutions.redundancy, 'dof')}"
     if limit is not None and len(solutions) == limit:
         description = "the largest number that --limit allows"
     print_labelled(
         f"{format_count(len(solutions), 'solution')}:", f"{description}, nearest to the start first", 2, style="green"
     )
-    print_labelled("found:", solutions.why, 2)
+    print_labelled("found:", solutions.explanation, 2)
 
 
 def format_duration(seconds: float) -> str:
@@ -157,12 +159,12 @@ def _value_table(solution: Solution, digits: int) -> Table:
     for name in ("degrees", "lower", "upper"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("at a limit", no_wrap=True)
-    scalars = set(space.scalars_q.tolist())
+    scalar_indices = set(space.scalars_q.tolist())
     is_movable = np.ones(space.nq, dtype=bool)
     is_movable[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
     entries = zip(space.q_names, solution.q, angle_mask(mechanism), space.lower, space.upper, strict=True)
     for k, (name, value, is_angle, low, high) in enumerate(entries):
-        unit = "" if k not in scalars else "rad" if is_angle else "m"
+        unit = "" if k not in scalar_indices else "rad" if is_angle else "m"
         degrees = format_number(math.degrees(value), digits - 3) if is_angle else ""
         limits = [format_number(low), format_number(high)] if unit else ["", ""]
         cells = [name, format_number(value, digits), unit, degrees, *limits, active_limits.get(name, "")]
@@ -213,15 +215,15 @@ def _none_if_infinite(value: float) -> float | None:
 def _format_error(solution: Solution) -> str:
     """Format the error in m, in rad, or in both, depending on the goal."""
     (goal,), (error,) = solution.objectives, solution.errors.values()
-    row_lengths = [is_length for relation in goal.relations(solution.mechanism) for is_length in relation.is_length]
-    parts = [f"{error.position:.2g} m"] * any(row_lengths) + [f"{error.rotation:.2g} rad"] * (not all(row_lengths))
+    length_flags = [is_length for relation in goal.relations(solution.mechanism) for is_length in relation.is_length]
+    parts = [f"{error.position:.2g} m"] * any(length_flags) + [f"{error.rotation:.2g} rad"] * (not all(length_flags))
     return ", ".join(parts)
 
 
 OptionValues = Annotated[list[str] | None, Parameter(consume_multiple=True)]
 DEFAULT_RESTARTS = 300
-"""Default number of restarts: large, because a target should count as not reachable only after a thorough search, which
-takes longer."""
+"""Default largest number of restarts. It is large, because a target should count as not reachable only after a thorough
+search."""
 
 
 def solve(
@@ -296,7 +298,7 @@ def solve(
     restarts
         Maximum number of restarts if the first start fails. Default: 300.
     nearest
-        Search all solutions and show the one nearest to the start.
+        Search for all solutions and show the solution nearest to the start.
     all
         Show all solutions, nearest to the start first. For a redundant arm: samples of each self-motion.
     limit
@@ -314,9 +316,9 @@ def solve(
     goal = parse_goal(tip_link, position, wxyz, rpy, degrees, tolerance, angle_tolerance)
     given_start = parse_start(mechanism, q0, degrees)
     start = mechanism.q if given_start is None else given_start
-    locked = parse_locked_joints(mechanism, lock)
+    locked_names = parse_locked_joints(mechanism, lock)
     collision_args = parse_collision_args(mechanism, avoid, obstacle, clearance, allow, degrees)
-    solver = make_solver(mechanism, goal, locked, restarts, collision_args)
+    solver = make_solver(mechanism, goal, locked_names, restarts, collision_args)
     solve_options: dict[str, Any] = {"nearest": True} if nearest else {}
     solutions = solver.solve_all(q0=start, limit=limit) if all else None
     if solutions is not None and len(solutions):
@@ -328,11 +330,11 @@ def solve(
         nearest_pair = collision_args.nearest_pair(solution.q)
         report = solution_data(tip_link, solution, nearest_pair)
         if not json:
-            print_solution(tip_link, solution, "" if solutions is None else solutions.why, nearest_pair)
+            print_solution(tip_link, solution, "" if solutions is None else solutions.explanation, nearest_pair)
     if json:
         print_json(report)
     if out_path is not None:
-        with atomic_write(out_path) as temporary:
-            temporary.write_text(format_json(report) + "\n", encoding="utf-8")
+        with atomic_write(out_path) as temporary_path:
+            temporary_path.write_text(format_json(report) + "\n", encoding="utf-8")
         print_note(f"wrote {out}", style="green")
     return EXIT_OK if report["success"] else EXIT_FAILED

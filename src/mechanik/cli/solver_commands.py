@@ -37,7 +37,7 @@ def solvers(name: str | None = None, /) -> None:
         Name of a solver, as in `mk.Solver(..., solver=NAME)`. Default: list all.
     """
     if name is None:
-        table = make_table(["solver", "what it is"])
+        table = make_table(["solver", "description"])
         for method, location in METHODS.items():
             add_row(table, [method, _first_line(*location.split(":"))])
         print_table(table)
@@ -107,6 +107,7 @@ def compare(
         Names of solvers. Default: all.
     robots
         Built-in robots: 3r_planar 5r_seed 6r_wrist 6r_general 7r 10r_seed 30r 100r prismatic two_hands closed_loop.
+        Default: all, or none with FILE.
     tasks
         Tasks: point, direction, pose, tight_limits, near_singular, out_of_reach, path. Default: all.
     link

@@ -8,11 +8,12 @@ from typing import Any
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mechanik.cli import EXIT_INTERRUPTED, EXIT_OK
-from mechanik.cli.output import add_row, console, format_count, make_table, print_note, print_out, print_table
+from mechanik.cli.output import add_row, console, make_table, print_note, print_out, print_table
 from mechanik.tiers import is_cache_private, kernel_states, warm_up
 from mechanik.tiers.availability import failure_summary
 from mechanik.tiers.code_cache import cache_folder
 from mechanik.tiers.compile_progress import CompileMonitor, ProgressLine
+from mechanik.validation import format_count
 
 MAX_SHOWN_NAMES = 3
 """Largest number of module names in the progress bar."""
@@ -60,17 +61,19 @@ class CompileProgressBar:
         if not self._module_seconds:
             return
         self._progress.stop()
-        ready_count, count = len(self._module_seconds) - len(self._remaining_seconds), len(self._module_seconds)
-        elapsed = max(0.0, time.monotonic() - self._start_time)
-        self._out.print(f"{ready_count} of {count} kernel modules compiled in {elapsed:.0f} s")
+        ready_count, module_count = len(self._module_seconds) - len(self._remaining_seconds), len(self._module_seconds)
+        elapsed_seconds = max(0.0, time.monotonic() - self._start_time)
+        self._out.print(f"{ready_count} of {module_count} kernel modules compiled in {elapsed_seconds:.0f} s")
 
     def _update(self) -> None:
-        done_seconds = sum(self._module_seconds.values()) - sum(self._remaining_seconds.values())
-        ready_count, count = len(self._module_seconds) - len(self._remaining_seconds), len(self._module_seconds)
+        finished_seconds = sum(self._module_seconds.values()) - sum(self._remaining_seconds.values())
+        ready_count, module_count = len(self._module_seconds) - len(self._remaining_seconds), len(self._module_seconds)
         names = ", ".join(list(self._remaining_seconds)[:MAX_SHOWN_NAMES]) + (
             ", ..." if len(self._remaining_seconds) > MAX_SHOWN_NAMES else ""
         )
-        self._progress.update(self._task, completed=done_seconds, ready=ready_count, count=count, names=names)
+        self._progress.update(
+            self._task, completed=finished_seconds, ready=ready_count, count=module_count, names=names
+        )
 
 
 def make_compile_progress() -> CompileMonitor:
@@ -78,7 +81,7 @@ def make_compile_progress() -> CompileMonitor:
     return CompileProgressBar() if console(stderr=True).is_terminal else ProgressLine()
 
 
-AGE_UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
+AGE_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 """Seconds and name of each unit of an age."""
 
 

@@ -5,9 +5,9 @@ package may import every package except the command line and the studio.
 """
 
 from mechanik.comparison.benchmark_cases import TASKS
-from mechanik.comparison.benchmark_records import Trial
+from mechanik.comparison.benchmark_records import BenchmarkRecord
 from mechanik.comparison.benchmark_robots import ROBOTS, BenchmarkRobot
 from mechanik.comparison.benchmark_runner import compare
 from mechanik.comparison.comparison_result import Comparison, ComparisonRow
 
-__all__ = ["ROBOTS", "TASKS", "BenchmarkRobot", "Comparison", "ComparisonRow", "Trial", "compare"]
+__all__ = ["ROBOTS", "TASKS", "BenchmarkRecord", "BenchmarkRobot", "Comparison", "ComparisonRow", "compare"]

@@ -1,8 +1,8 @@
 """Benchmark cases: for each task on a robot the goals, targets and start configurations, the same for every solver.
 
-Targets are the poses of the tip links at sampled configurations, so a solution exists. Samples are within the joint
-limits and have closed loops. Nearly singular samples are found by a random search that reduces the smallest singular
-value of the tip link Jacobian.
+Targets are the poses of the tip links at sampled configurations, so a solution exists. Only the targets of the task
+"out_of_reach" are moved away from these poses. Samples are within the joint limits and have closed loops. Nearly
+singular samples are found by a random search that reduces the smallest singular value of the tip link Jacobian.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from mechanik.solver import Solver
 from mechanik.spatial.array import Array
 
 PERTURBATION_SIZE = 0.3
-"""rad, or thirds of the reach: largest perturbation of a dof from home, before the loops are closed again."""
-TRIES_PER_SAMPLE = 40
+"""Largest perturbation of a dof from home, before the loops are closed again: rad for a rotation, ratio to a third of
+the reach for a translation."""
+PERTURBATIONS_PER_SAMPLE = 40
 """Largest number of perturbations per requested sample, for mechanisms with loops."""
 
 
@@ -39,7 +40,7 @@ def sample_configurations(
     whose loops are closed again.
 
     Args:
-        spread: largest perturbation of a dof, rad or thirds of the reach; only used with loops.
+        spread: largest perturbation of a dof, in the units of `PERTURBATION_SIZE`; only used with loops.
 
     Raises:
         NotSolved: the loops of too few samples can be closed.
@@ -49,16 +50,17 @@ def sample_configurations(
         return mechanism.random(rng, count)
     close_loops = LoopCloser(robot)
     home, space = close_loops.home, mechanism.space
-    unit = spread * np.where(space.rotates, 1.0, robot_reach(robot) / 3)
+    max_perturbation = spread * np.where(space.rotates, 1.0, robot_reach(robot) / 3)
     configurations: list[Array] = []
-    for _ in range(TRIES_PER_SAMPLE * count):
-        q = close_loops(space.clamp(space.integrate(home, unit * rng.uniform(-1.0, 1.0, space.nv))))
+    for _ in range(PERTURBATIONS_PER_SAMPLE * count):
+        q = close_loops(space.clamp(space.integrate(home, max_perturbation * rng.uniform(-1.0, 1.0, space.nv))))
         if q is not None:
             configurations.append(q)
             if len(configurations) == count:
                 return np.array(configurations)
+    sample_count = PERTURBATIONS_PER_SAMPLE * count
     raise NotSolved(
-        f"{robot.title}: the loops of only {len(configurations)} of {TRIES_PER_SAMPLE * count} samples can be closed"
+        f"{robot.title}: the loops of only {len(configurations)} of {sample_count} random configurations can be closed"
     )
 
 
@@ -86,13 +88,13 @@ class LoopCloser:
 def robot_reach(robot: BenchmarkRobot) -> float:
     """Return a bound on the distance of the tip links from the base, m.
 
-    The bound is the sum of all lengths and prismatic strokes along the chain, or the current distance from the world
-    origin if that is larger.
+    The bound is the sum of all lengths and of the largest prismatic displacements along the chain, or the current
+    distance from the world origin if that is larger. Prismatic joints without limits are not counted.
     """
-    return max(_chain_length(robot, tip_link) for tip_link in robot.tip_links)
+    return max(_tip_link_reach(robot, tip_link) for tip_link in robot.tip_links)
 
 
-def _chain_length(robot: BenchmarkRobot, tip_link: str) -> float:
+def _tip_link_reach(robot: BenchmarkRobot, tip_link: str) -> float:
     """Return the bound of `robot_reach` for one tip link, m; 1 if it is zero."""
     link = robot.mechanism.link(tip_link)
     current_distance = float(np.linalg.norm(link.world_position))
@@ -100,84 +102,93 @@ def _chain_length(robot: BenchmarkRobot, tip_link: str) -> float:
     while frame is not None:
         chain_length += float(np.linalg.norm(frame.position))
         if isinstance(frame, Joint):
-            strokes = [max(map(abs, frame.limits(dof))) for dof in frame.dof if not dof.is_rotation]
-            chain_length += sum(stroke for stroke in strokes if math.isfinite(stroke))
+            displacements = [max(map(abs, frame.limits(dof))) for dof in frame.dof if not dof.is_rotation]
+            chain_length += sum(displacement for displacement in displacements if math.isfinite(displacement))
         frame = frame.parent
     reach = max(chain_length, current_distance)
     return reach if reach > 1e-9 else 1.0
 
 
-SINGULAR_VALUE = 1e-3
+SINGULAR_THRESHOLD = 1e-3
 """A configuration counts as singular if the smallest singular value is below this; lengths are relative to the reach.
 Typical values are 0.05 to 0.5."""
-NOT_SINGULAR_VALUE, STRAIGHT_ARM_BEND = 5e-3, 0.01
-"""A nearly straight arm may replace a sample whose smallest singular value is above the first number. The second number
-is the bend of this arm, as a share of a random configuration.
-
-The straight arm is used only if it is more singular."""
-SEARCH_ROUNDS, LOOP_SEARCH_ROUNDS, PERTURBATIONS_PER_ROUND = 40, 8, 8
+REPLACEMENT_THRESHOLD = 5e-3
+"""A configuration near the neutral one may replace a sample whose smallest singular value is above this."""
+NEUTRAL_DISTANCE_RATIO = 0.01
+"""Distance of this configuration from the neutral one, as a ratio to that of a random configuration."""
+SEARCH_ROUND_COUNT, LOOP_SEARCH_ROUND_COUNT, PERTURBATIONS_PER_ROUND = 40, 8, 8
 """Number of search rounds without and with loops, and number of perturbations per round.
 
 With loops every perturbation needs a solve. Fewer rounds save time, but the samples are less singular."""
+MAX_SEARCH_STEP, MIN_SEARCH_STEP = 0.3, 0.003
+"""Standard deviation of the perturbations in the first and in the last round; rad, or ratio to the reach."""
 
 
 def sample_near_singular(robot: BenchmarkRobot, rng: np.random.Generator, count: int) -> Array:
     """Sample nearly singular configurations (count, nq) by a short random search.
 
-    If no configuration within the limits is singular, as for a Stewart platform, the samples are the least dexterous
-    configurations that the search found.
+    If no configuration within the limits is singular, as for a Stewart platform, the samples are the configurations
+    with the smallest singular values that the search found.
     """
     space, close_loops = robot.mechanism.space, LoopCloser(robot)
     has_loops = bool(robot.mechanism.closures)
     pool = sample_configurations(robot, rng, count if has_loops else 8 * count)
     rank = int(np.median(np.sum(_singular_values(robot, pool[:16]) > 1e-6, axis=1)))
-    dexterity = _dexterity(robot, pool, rank)
-    candidates = np.argsort(dexterity)[: 2 * count]
-    candidates = rng.permutation(candidates)[:count]
-    q, dexterity = pool[candidates], dexterity[candidates]
+    min_values = _smallest_singular_values(robot, pool, rank)
+    candidate_indices = np.argsort(min_values)[: 2 * count]
+    candidate_indices = rng.permutation(candidate_indices)[:count]
+    q, min_values = pool[candidate_indices], min_values[candidate_indices]
     unit = np.where(space.rotates, 1.0, robot_reach(robot))
-    for step in np.geomspace(0.3, 0.003, LOOP_SEARCH_ROUNDS if has_loops else SEARCH_ROUNDS):
-        unfinished = np.flatnonzero(dexterity > SINGULAR_VALUE)
-        if not len(unfinished):
+    round_count = LOOP_SEARCH_ROUND_COUNT if has_loops else SEARCH_ROUND_COUNT
+    for step in np.geomspace(MAX_SEARCH_STEP, MIN_SEARCH_STEP, round_count):
+        unfinished_indices = np.flatnonzero(min_values > SINGULAR_THRESHOLD)
+        if not len(unfinished_indices):
             break
-        perturbations = step * unit * rng.standard_normal((PERTURBATIONS_PER_ROUND, len(unfinished), space.nv))
-        for perturbed_q in space.clamp(space.integrate(q[unfinished], perturbations)):
+        perturbations = step * unit * rng.standard_normal((PERTURBATIONS_PER_ROUND, len(unfinished_indices), space.nv))
+        for perturbed_q in space.clamp(space.integrate(q[unfinished_indices], perturbations)):
             closed_q = [close_loops(q_sample) for q_sample in perturbed_q] if has_loops else list(perturbed_q)
-            closable = [k for k, q_sample in enumerate(closed_q) if q_sample is not None]
-            if not closable:
+            closed_indices = [k for k, q_sample in enumerate(closed_q) if q_sample is not None]
+            if not closed_indices:
                 continue
-            candidate_q = np.array([closed_q[k] for k in closable])
-            candidate_dexterity = _dexterity(robot, candidate_q, rank)
-            rows = unfinished[closable]
-            is_better = candidate_dexterity < dexterity[rows]
-            q[rows[is_better]], dexterity[rows[is_better]] = candidate_q[is_better], candidate_dexterity[is_better]
-    return q if has_loops else _with_straight_arms(robot, rng, q, dexterity, rank)
+            candidate_q = np.array([closed_q[k] for k in closed_indices])
+            candidate_values = _smallest_singular_values(robot, candidate_q, rank)
+            rows = unfinished_indices[closed_indices]
+            is_better = candidate_values < min_values[rows]
+            q[rows[is_better]], min_values[rows[is_better]] = candidate_q[is_better], candidate_values[is_better]
+    return q if has_loops else _replace_by_nearly_neutral(robot, rng, q, min_values, rank)
 
 
-def _with_straight_arms(
-    robot: BenchmarkRobot, rng: np.random.Generator, q: Array, dexterity: Array, rank: int
+def _replace_by_nearly_neutral(
+    robot: BenchmarkRobot, rng: np.random.Generator, q: Array, min_values: Array, rank: int
 ) -> Array:
-    """Replace samples by nearly straight arms if these are more singular.
+    """Replace samples by configurations near the neutral one if these are more singular.
 
-    Long arms are singular if they are almost straight; a random search does not find such configurations.
+    An arm with many joints is often straight, and so singular, in its neutral configuration. A random search does not
+    find such configurations.
+
+    Args:
+        q: samples, (n, nq).
+        min_values: smallest singular values of the samples, (n,).
+        rank: as for `_smallest_singular_values`.
     """
     space = robot.mechanism.space
-    bent_q = space.integrate(
+    nearly_neutral_q = space.integrate(
         space.neutral(),
-        STRAIGHT_ARM_BEND * space.difference(space.neutral(), sample_configurations(robot, rng, len(q))),
+        NEUTRAL_DISTANCE_RATIO * space.difference(space.neutral(), sample_configurations(robot, rng, len(q))),
     )
-    bent_q = space.clamp(bent_q)
-    is_better = (dexterity > NOT_SINGULAR_VALUE) & (_dexterity(robot, bent_q, rank) < dexterity)
-    return np.where(is_better[:, None], bent_q, q)
+    nearly_neutral_q = space.clamp(nearly_neutral_q)
+    new_values = _smallest_singular_values(robot, nearly_neutral_q, rank)
+    is_better = (min_values > REPLACEMENT_THRESHOLD) & (new_values < min_values)
+    return np.where(is_better[:, None], nearly_neutral_q, q)
 
 
-def _dexterity(robot: BenchmarkRobot, q: Array, rank: int) -> Array:
+def _smallest_singular_values(robot: BenchmarkRobot, q: Array, rank: int) -> Array:
     """Return the singular value with index rank - 1, (n,): the smallest that is not zero in a typical configuration."""
     return _singular_values(robot, q)[:, rank - 1]
 
 
 def _singular_values(robot: BenchmarkRobot, q: Array) -> Array:
-    """Return the singular values (n, k) of the tip link Jacobian in the null space of the loops.
+    """Return the singular values (n, k) of the tip link Jacobian, restricted to the null space of the closure Jacobian.
 
     Lengths are relative to the reach.
     """
@@ -218,14 +229,14 @@ RESTART_COUNT = 64
 """Number of restart configurations of a case; if a solver needs more restarts, they are used again."""
 TIGHT_LIMIT_SHARE = 0.3
 """Width of the tight limits of a joint, as a share of its range."""
-MAX_PATH_POINTS = 25
+MAX_PATH_POINT_COUNT = 25
 """Largest number of points of a path; with few targets paths are shorter, so that there are two or more paths."""
 PATH_STEP_SHARE = 0.01
 """Step between points of a path, as a share of the joint-space segment to a second random configuration."""
-UNREACHABLE_DISTANCE = (1.1, 1.6)
-"""Range of the distance from the base to targets out of reach, relative to the reach."""
-MAX_DISTANCE_INCREASES = 12
-"""Largest number of times that the distance of a reachable target is multiplied by 1.5."""
+OUT_OF_REACH_DISTANCES = (1.1, 1.6)
+"""Range of the distance from the base to targets out of reach, as a ratio to the reach."""
+MAX_DISTANCE_TEST_COUNT = 12
+"""Largest number of distances that are tested for a target out of reach; each is 1.5 times the previous distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,15 +244,15 @@ class CaseSettings:
     """Size and tolerances of a benchmark case.
 
     Attributes:
-        targets: number of targets of each task; for paths, the total number of points.
-        branch_targets, branch_starts: number of targets that are searched for branches, and number of starts for each
-            of them.
+        target_count: number of targets of each task; for paths, the total number of points.
+        branch_target_count, branch_start_count: number of targets that are searched for branches, and number of starts
+            for each of them.
         tolerance, angle_tolerance: m and rad; a target with errors up to these is reached.
     """
 
-    targets: int
-    branch_targets: int
-    branch_starts: int
+    target_count: int
+    branch_target_count: int
+    branch_start_count: int
     tolerance: float
     angle_tolerance: float
 
@@ -265,8 +276,8 @@ class BenchmarkCase:
         restarts: (RESTART_COUNT, nq), further starts, the same for all targets.
         lower, upper: (nq,), joint limits; rad or m.
         limits: the same limits by name, for the argument of `Solver`; None: the limits of the robot.
-        path_index: for each target, the index of its path; the start of a target is the first configuration of its
-            path. Empty for tasks without paths.
+        path_index: for each target, the index of its path; empty for tasks without paths. In a case with paths,
+            `starts` holds for each target the configuration one step before the first target of its path.
         reference_step: for each path, the largest joint step between its reference configurations; rad, or ratio to the
             reach.
         is_reachable: whether the targets have a solution.
@@ -290,16 +301,16 @@ class BenchmarkCase:
     is_reachable: bool = True
 
 
-def position_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
+def point_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target positions; any orientation is allowed."""
     return _case_at_configurations(
-        robot, "point", rng, settings, sample_configurations(robot, rng, settings.targets), uses_rotation=False
+        robot, "point", rng, settings, sample_configurations(robot, rng, settings.target_count), uses_rotation=False
     )
 
 
 def direction_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target positions and a direction for an axis of each tip link."""
-    configurations = sample_configurations(robot, rng, settings.targets)
+    configurations = sample_configurations(robot, rng, settings.target_count)
     axis = _informative_axis(robot, configurations)
     return _case_at_configurations(
         robot, "direction", rng, settings, configurations, uses_rotation=False, direction=axis
@@ -308,12 +319,14 @@ def direction_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: Ca
 
 def pose_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses."""
-    return _case_at_configurations(robot, "pose", rng, settings, sample_configurations(robot, rng, settings.targets))
+    return _case_at_configurations(
+        robot, "pose", rng, settings, sample_configurations(robot, rng, settings.target_count)
+    )
 
 
 def tight_limits_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses that are reachable with tight limits, see `TIGHT_LIMIT_SHARE`."""
-    space, count = robot.mechanism.space, settings.targets
+    space, count = robot.mechanism.space, settings.target_count
     lower, upper = space.lower.copy(), space.upper.copy()
     if robot.mechanism.closures:
         samples = sample_configurations(
@@ -331,9 +344,7 @@ def tight_limits_case(robot: BenchmarkRobot, rng: np.random.Generator, settings:
         upper[scalars] = lower[scalars] + width
         samples = replace(space, lower=lower, upper=upper).random(rng, 2 * count + RESTART_COUNT)
     names = [
-        space.q_names[scalars]
-        for scalars in space.scalars_q
-        if np.isfinite(lower[scalars]) and np.isfinite(upper[scalars])
+        space.q_names[index] for index in space.scalars_q if np.isfinite(lower[index]) and np.isfinite(upper[index])
     ]
     limits = {name: (lower[space.q_names.index(name)], upper[space.q_names.index(name)]) for name in names}
     case = _case_at_configurations(robot, "tight_limits", rng, settings, samples[:count])
@@ -350,25 +361,30 @@ def tight_limits_case(robot: BenchmarkRobot, rng: np.random.Generator, settings:
 def near_singular_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses whose reference configurations are nearly singular."""
     return _case_at_configurations(
-        robot, "near_singular", rng, settings, sample_near_singular(robot, rng, settings.targets)
+        robot, "near_singular", rng, settings, sample_near_singular(robot, rng, settings.target_count)
     )
 
 
-def unreachable_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
+def out_of_reach_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target positions out of reach; it measures how close a solver comes to them."""
     case = _case_at_configurations(
-        robot, "out_of_reach", rng, settings, sample_configurations(robot, rng, settings.targets), uses_rotation=False
+        robot,
+        "out_of_reach",
+        rng,
+        settings,
+        sample_configurations(robot, rng, settings.target_count),
+        uses_rotation=False,
     )
     base = np.array([robot.mechanism.link(tip_link).root.world_position for tip_link in robot.tip_links])
     directions = case.target_poses[:, :, :3, 3] - base
     directions /= np.maximum(np.linalg.norm(directions, axis=-1, keepdims=True), 1e-9)
-    distances = robot_reach(robot) * rng.uniform(*UNREACHABLE_DISTANCE, (len(directions), 1, 1))
+    distances = robot_reach(robot) * rng.uniform(*OUT_OF_REACH_DISTANCES, (len(directions), 1, 1))
     solver, target_poses = make_case_solver(case, "lm"), case.target_poses.copy()
     for index, start in enumerate(case.starts):
-        for _ in range(MAX_DISTANCE_INCREASES):
+        for _ in range(MAX_DISTANCE_TEST_COUNT):
             target_poses[index, :, :3, 3] = base + distances[index] * directions[index]
             target = _solver_targets(target_poses[index : index + 1], None, False)[0]
-            # the reach of a mechanism with loops has no simple bound, so a few solves check that it is out of reach
+            # with loops `robot_reach` is no bound, so a few solves check that the target is out of reach
             starts = (start, *case.restarts[:3]) if robot.mechanism.closures else ()
             if not any(solver.solve(target, np.array(q)).success for q in starts):
                 break
@@ -381,8 +397,8 @@ def unreachable_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: 
 def path_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target poses along paths; each solve starts at the solution of the previous target."""
     mechanism, close_loops = robot.mechanism, LoopCloser(robot)
-    point_count = min(MAX_PATH_POINTS, max(1, settings.targets // 2))
-    ends = sample_configurations(robot, rng, 2 * max(1, settings.targets // point_count))
+    point_count = min(MAX_PATH_POINT_COUNT, max(1, settings.target_count // 2))
+    ends = sample_configurations(robot, rng, 2 * max(1, settings.target_count // point_count))
     configurations: list[Array] = []
     starts: list[Array] = []
     path_index: list[int] = []
@@ -405,12 +421,12 @@ def path_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSet
 
 
 TASKS: dict[str, Callable[[BenchmarkRobot, np.random.Generator, CaseSettings], BenchmarkCase]] = {
-    "point": position_case,
+    "point": point_case,
     "direction": direction_case,
     "pose": pose_case,
     "tight_limits": tight_limits_case,
     "near_singular": near_singular_case,
-    "out_of_reach": unreachable_case,
+    "out_of_reach": out_of_reach_case,
     "path": path_case,
 }
 """Benchmark tasks: functions that make the case of a robot, by their names in `compare`."""
@@ -461,7 +477,7 @@ def _case_at_configurations(
     Args:
         configurations: (n, nq).
         uses_rotation: whether the full rotation is part of the task.
-        direction: (3,), axis of the tip link for direction goals; None: no direction goals.
+        direction: (3,), axis in the frame of the tip link for an `AxisGoal`; None: no `AxisGoal`.
     """
     target_poses = robot.mechanism.poses(configurations, robot.tip_links)
     count = len(configurations)
@@ -486,12 +502,12 @@ def _solver_targets(target_poses: Array, direction: Array | None, uses_rotation:
     """Return the `targets` of `Solver.solve` for each target: an array, or a list of arrays for several goals."""
     targets: list[Any] = []
     for poses in target_poses:
-        case_targets: list[Array] = []
+        goal_targets: list[Array] = []
         for X in poses:
-            case_targets.append(np.array(X) if uses_rotation else np.array(X[:3, 3]))
+            goal_targets.append(np.array(X) if uses_rotation else np.array(X[:3, 3]))
             if direction is not None:
-                case_targets.append(X[:3, :3] @ direction)
-        targets.append(case_targets[0] if len(case_targets) == 1 else case_targets)
+                goal_targets.append(X[:3, :3] @ direction)
+        targets.append(goal_targets[0] if len(goal_targets) == 1 else goal_targets)
     return targets
 
 

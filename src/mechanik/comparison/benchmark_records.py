@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from mechanik.errors import CannotSave, FileMissing, FormatError
+from mechanik.validation import format_count
 from mechanik.version import __version__
 
 ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "call"
@@ -31,35 +32,39 @@ the smallest distance that a long search found; the reason why a solver cannot r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class BenchmarkRecord:
     """A record of a comparison: the measurements of a solver on a target of a task.
 
     Attributes:
         kind: "attempt", "track", "branch", "curve", "call", "reference" or "refused". Fields that a kind does not use
             keep their default.
         robot, task, solver: names of the robot, the task and the solver.
-        target, start: indices of the target and the start in the case.
-        claimed: whether the solver reported success after one attempt.
+        target: index of the target in the case; -1: none.
+        start: 0: the start of the target; k > 0: row k - 1 of the restarts of the case; -1: neither.
+        reported_success: whether the solver reported success after one attempt, within the time limit of an attempt.
         verified: whether the solver reported success and the independent check confirms it.
         in_budget: whether a verified solution was found within the time budget, possibly after several attempts.
         seconds, iterations, status: processor time (s), iterations and status of one attempt.
         budget_seconds, attempts: processor time (s) and number of all attempts, until the first reported success or
             the end of the budget.
-        position, rotation: largest errors of all tip links after one attempt; m and rad.
-        distance, budget_distance: root of the sum of squared position errors of the tip links, m; after one attempt,
-            and the smallest within the budget. Infinite if limits or loop closures are violated.
-        gap: largest closure error; m or rad.
-        violation: largest violation of a joint limit; m or rad.
+        position_error, rotation_error: largest errors of all tip links after one attempt; m and rad. The rotation error
+            is NaN for tasks without rotation.
+        distance: root of the sum of squared position errors of the tip links after one attempt, m. Infinite if limits
+            or loop closures are violated.
+        budget_distance: out of reach: the smallest `distance` of all attempts within the budget. Other tasks: the same
+            root after the last attempt, also if limits or loop closures are violated; m.
+        closure_error: largest closure error, m or rad, or residual of a joint constraint, relative to its scale.
+        limit_violation: largest violation of a joint limit or swing limit; m or rad.
         step: largest joint step since the previous solution on the path; rad, or ratio to the reach.
-        jumped: whether this step is more than 5 times the largest reference step of the path.
+        is_jump: whether this step is more than 5 times the largest reference step of the path.
         branch: index of the solution branch of the target; -1: none.
-        curve_at, curve: iteration numbers, and the median errors after these iterations, in the units of
-            `Solution.history`.
+        curve_iterations: numbers of iterations, from 1.
+        curve_errors: median errors after these iterations, in the units of `Solution.history`.
         note: reason of a refusal or an error.
 
     Example:
-        >>> trial = mk.comparison.Trial(kind="attempt", robot="7r", task="pose", solver="lm", verified=True)
-        >>> trial.case_key
+        >>> record = mk.comparison.BenchmarkRecord(kind="attempt", robot="7r", task="pose", solver="lm", verified=True)
+        >>> record.case_key
         ('7r', 'pose', 'lm')
     """
 
@@ -69,7 +74,7 @@ class Trial:
     solver: str
     target: int = -1
     start: int = -1
-    claimed: bool = False
+    reported_success: bool = False
     verified: bool = False
     in_budget: bool = False
     seconds: float = math.nan
@@ -77,17 +82,17 @@ class Trial:
     status: str = ""
     budget_seconds: float = math.nan
     attempts: int = 0
-    position: float = math.nan
-    rotation: float = math.nan
+    position_error: float = math.nan
+    rotation_error: float = math.nan
     distance: float = math.nan
     budget_distance: float = math.nan
-    gap: float = math.nan
-    violation: float = math.nan
+    closure_error: float = math.nan
+    limit_violation: float = math.nan
     step: float = math.nan
-    jumped: bool = False
+    is_jump: bool = False
     branch: int = -1
-    curve_at: tuple[float, ...] = ()
-    curve: tuple[float, ...] = ()
+    curve_iterations: tuple[float, ...] = ()
+    curve_errors: tuple[float, ...] = ()
     note: str = ""
 
     @property
@@ -129,17 +134,18 @@ def _package_version(package: str) -> str:
         return "unknown"
 
 
-RECORD_COLUMNS = tuple(field.name for field in fields(Trial))
+RECORD_COLUMNS = tuple(field.name for field in fields(BenchmarkRecord))
 HEADER_KIND = "about"
 """Kind of the first record in a file; its note is JSON with the settings and the machine."""
 DIGITS = 4
-"""Number of significant digits of numbers in the file."""
+"""Number of significant digits of numbers in the file; numbers of convergence curves have three."""
 
 
 class RecordWriter:
     """Writer of records to a partial file in the folder of `path`; `finish` renames it to `path`.
 
     Args:
+        path: the final file.
         about: settings and machine, for the header.
 
     Attributes:
@@ -152,7 +158,7 @@ class RecordWriter:
         self.part = partial_path(self.path)
         self._file: TextIO | None = None
 
-    def write(self, trials: Iterable[Trial]) -> None:
+    def write(self, records: Iterable[BenchmarkRecord]) -> None:
         """Append records and flush the file."""
         try:
             if self._file is None:
@@ -161,7 +167,7 @@ class RecordWriter:
                 writer.writerow(RECORD_COLUMNS)
                 writer.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
             writer = csv.writer(self._file)
-            writer.writerows([_format_field(getattr(trial, name)) for name in RECORD_COLUMNS] for trial in trials)
+            writer.writerows([_format_field(getattr(record, name)) for name in RECORD_COLUMNS] for record in records)
             self._file.flush()
         except OSError as error:
             raise CannotSave(f"{self.part} cannot be written: {error.strerror}") from None
@@ -187,14 +193,14 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
-def write_records(path: str | Path, trials: Iterable[Trial], about: dict[str, Any]) -> None:
+def write_records(path: str | Path, records: Iterable[BenchmarkRecord], about: dict[str, Any]) -> None:
     """Write all records to a file atomically: an existing file stays unchanged if writing fails."""
     recorder = RecordWriter(path, about)
-    recorder.write(trials)
+    recorder.write(records)
     recorder.finish()
 
 
-def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Trial], dict[str, Any]]:
+def read_records(path: str | Path, is_part: bool = False) -> tuple[list[BenchmarkRecord], dict[str, Any]]:
     """Read the records of a file, and the settings and machine in its header.
 
     Args:
@@ -206,7 +212,7 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Trial], 
     """
     try:
         with _open_text(Path(path), "r") as file:
-            rows = _read_rows(file, is_part)
+            rows = _read_rows(file, path, is_part)
     except gzip.BadGzipFile:
         raise FormatError(f"{path} is not a gzip file, although its name ends in .gz") from None
     except OSError as error:
@@ -216,19 +222,21 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Trial], 
             f"{path} contains no records of a comparison, or records of another version of Mechanik; run the "
             "comparison again"
         )
-    trials: list[Trial] = []
+    records: list[BenchmarkRecord] = []
     try:
         about: dict[str, Any] = json.loads(rows[0]["note"])
         for row in rows[1:]:
             try:
-                trials.append(_parse_trial(row))
+                records.append(_parse_record(row))
             except (AttributeError, TypeError, ValueError):
                 if not is_part:
                     raise
                 break
     except (AttributeError, TypeError, ValueError) as error:
-        raise FormatError(f"{path} is damaged after {len(trials)} records: {error}") from None
-    return trials, about
+        raise FormatError(
+            f"{path} is damaged after {format_count(len(records), 'record')}: {error}; run the comparison again"
+        ) from None
+    return records, about
 
 
 def _open_text(path: Path, mode: Literal["r", "w"]) -> TextIO:
@@ -238,15 +246,19 @@ def _open_text(path: Path, mode: Literal["r", "w"]) -> TextIO:
     return path.open(mode, encoding="utf-8", newline="")
 
 
-def _read_rows(file: TextIO, is_part: bool) -> list[dict[str, str]]:
-    """Read all complete rows; a truncated gzip file is an error unless `is_part` is set."""
+def _read_rows(file: TextIO, path: str | Path, is_part: bool) -> list[dict[str, str]]:
+    """Read all complete rows; a truncated gzip file is an error unless `is_part` is set.
+
+    Args:
+        path: path of the file, for the message.
+    """
     rows: list[dict[str, str]] = []
     try:
         for row in csv.DictReader(file):
             rows.append(row)
     except EOFError:  # a truncated gzip file
         if not is_part:
-            raise FormatError("the file of records is truncated; run the comparison again") from None
+            raise FormatError(f"{path} is truncated; run the comparison again") from None
     return rows
 
 
@@ -263,10 +275,10 @@ def _format_field(value: Any) -> str:
             return str(value)
 
 
-def _parse_trial(row: Mapping[str, str | None]) -> Trial:
+def _parse_record(row: Mapping[str, str | None]) -> BenchmarkRecord:
     """Parse a record from the texts of its fields; raises `ValueError` for a damaged row."""
     values: dict[str, Any] = {}
-    for field in fields(Trial):
+    for field in fields(BenchmarkRecord):
         text = row[field.name]
         if text is None:
             raise ValueError("a line is truncated")
@@ -281,4 +293,4 @@ def _parse_trial(row: Mapping[str, str | None]) -> Trial:
                 values[field.name] = text
             case _:
                 values[field.name] = tuple(float(number) for number in text.split())
-    return Trial(**values)
+    return BenchmarkRecord(**values)

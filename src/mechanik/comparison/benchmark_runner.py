@@ -34,8 +34,8 @@ from mechanik.comparison.benchmark_records import (
     REFERENCE,
     REFUSED,
     TRACK,
+    BenchmarkRecord,
     RecordWriter,
-    Trial,
     describe_machine,
     partial_path,
     read_records,
@@ -53,7 +53,9 @@ from mechanik.spatial.array import Array
 from mechanik.tiers import KERNEL_MODULES, wait_for_kernels
 
 ComparisonProgress = Callable[[int, int, str], None]
-"""Function of the number of finished cases, the number of all cases, and a label of the next case ("" at the end)."""
+"""Function of the number of finished runs, the number of all runs, and a label of the next run ("" at the end).
+
+A run is a solver on a task of a robot."""
 BAR_WIDTH = 24
 """Width of the progress bar in characters."""
 
@@ -65,14 +67,15 @@ class ComparisonProgressBar:
         self._stream = stream or sys.stderr
         self._start_time = time.monotonic()
 
-    def __call__(self, done: int, total: int, label: str) -> None:
-        share = done / total if total else 1.0
-        elapsed = max(0.0, time.monotonic() - self._start_time)
+    def __call__(self, finished_count: int, run_count: int, label: str) -> None:
+        share = finished_count / run_count if run_count else 1.0
+        seconds = max(0.0, time.monotonic() - self._start_time)
         time_text = (
-            f"{format_minutes(elapsed / share - elapsed)} left" if 0.0 < share < 1.0 else format_minutes(elapsed)
+            f"{format_minutes(seconds / share - seconds)} left" if 0.0 < share < 1.0 else format_minutes(seconds)
         )
         filled_width = round(BAR_WIDTH * share)
-        text = f"[{'#' * filled_width}{'.' * (BAR_WIDTH - filled_width)}] {done}/{total} {time_text}  {label}"
+        bar = f"[{'#' * filled_width}{'.' * (BAR_WIDTH - filled_width)}]"
+        text = f"{bar} {finished_count}/{run_count} {time_text}  {label}"
         width = max(20, shutil.get_terminal_size().columns - 1)
         self._stream.write(f"\r{text[:width]:<{width}}" + ("\n" if not label else ""))
         self._stream.flush()
@@ -91,8 +94,8 @@ def make_progress(progress: bool | ComparisonProgress | None) -> ComparisonProgr
     return ComparisonProgressBar() if is_shown else _show_nothing
 
 
-def _show_nothing(done: int, total: int, label: str) -> None:
-    """Show nothing."""
+def _show_nothing(finished_count: int, run_count: int, label: str) -> None:
+    """Show no progress."""
 
 
 TIME_LIMIT_SHARE = 0.95
@@ -100,15 +103,15 @@ TIME_LIMIT_SHARE = 0.95
 ends."""
 JUMP_RATIO = 5.0
 """Ratio to the largest reference step of the path: a larger joint step counts as a jump."""
-MIN_TARGETS = 3
+MIN_TARGET_COUNT = 3
 """Smallest number of targets per solver, also for slow solvers."""
-CURVE_TARGETS = 12
-"""Number of targets for the median convergence curve; if the solver solves any of them, the others are ignored."""
-CURVE_SECONDS, CURVE_POINTS = 0.2, 24
-"""Time limit for all curves of a case, s; and the largest number of points of a curve."""
-IDLE_CALLS = 7
+CURVE_TARGET_COUNT = 12
+"""Number of targets for the median convergence curve. If the solver solves any of them, the others are ignored."""
+CURVE_SECONDS, MAX_CURVE_POINT_COUNT = 0.2, 24
+"""Wall time after which no further target is solved for the curve, s; and the largest number of points of a curve."""
+IDLE_CALL_COUNT = 7
 """Number of calls whose target is already met; the median of their times is recorded."""
-REFERENCE_RESTARTS = 30
+REFERENCE_RESTART_COUNT = 30
 """Number of further starts in the search for the smallest distance to a target out of reach."""
 
 
@@ -136,14 +139,14 @@ class AttemptResult:
     Attributes:
         q: solution, (nq,).
         seconds: processor time, s.
-        claimed: whether the solver reported success in time.
+        reported_success: whether the solver reported success within `max_attempt_seconds`.
         iterations, status: iterations and status of the solution.
         note: error message if the solver raised an exception.
     """
 
     q: Array
     seconds: float
-    claimed: bool
+    reported_success: bool
     iterations: int = 0
     status: str = ""
     note: str = ""
@@ -151,38 +154,40 @@ class AttemptResult:
 
 def run_case(
     case: BenchmarkCase, solver: str, settings: CaseSettings, time_limits: TimeLimits, branches: SolutionBranches
-) -> list[Trial]:
+) -> list[BenchmarkRecord]:
     """Run a solver on a case and return its records, or a single record with the reason why it cannot run."""
-    about: dict[str, Any] = {"robot": case.robot.name, "task": case.task, "solver": solver}
+    case_names: dict[str, Any] = {"robot": case.robot.name, "task": case.task, "solver": solver}
     try:
         case_solver = make_case_solver(case, solver)
         runner = CaseRunner(case, case_solver, time_limits)
         runner.warm_up()
     except (InvalidOperation, NoClosedForm) as error:
-        return [Trial(kind=REFUSED, note=f"refuses: {error}", **about)]
+        return [BenchmarkRecord(kind=REFUSED, note=f"refuses: {error}", **case_names)]
     except ImportError as error:  # an optional dependency is not installed
-        return [Trial(kind=REFUSED, note=f"cannot be loaded: {error}", **about)]
+        return [BenchmarkRecord(kind=REFUSED, note=f"cannot be loaded: {error}", **case_names)]
     except Exception as error:
-        return [Trial(kind=REFUSED, note=f"fails: {type(error).__name__}: {error}", **about)]
-    iterations, curve = runner.convergence_curve()
-    trials = [Trial(kind=CURVE, curve_at=iterations, curve=curve, **about)] if curve else []
-    trials.append(Trial(kind=CALL, seconds=runner.time_idle_call(), **about))
+        return [BenchmarkRecord(kind=REFUSED, note=f"fails: {type(error).__name__}: {error}", **case_names)]
+    iterations, errors = runner.convergence_curve()
+    records = (
+        [BenchmarkRecord(kind=CURVE, curve_iterations=iterations, curve_errors=errors, **case_names)] if errors else []
+    )
+    records.append(BenchmarkRecord(kind=CALL, seconds=runner.time_idle_call(), **case_names))
     if case.path_index:
-        return trials + list(_track_trials(runner, settings, about))
-    trials += list(_attempt_trials(runner, settings, about))
-    return trials + list(_branch_trials(runner, settings, branches, about))
+        return records + list(_track_records(runner, settings, case_names))
+    records += list(_attempt_records(runner, settings, case_names))
+    return records + list(_branch_records(runner, settings, branches, case_names))
 
 
-def reference_distances(case: BenchmarkCase, settings: CaseSettings, seconds: float) -> list[Trial]:
+def reference_distances(case: BenchmarkCase, settings: CaseSettings, seconds: float) -> list[BenchmarkRecord]:
     """Return records with the smallest distances to targets out of reach, found by the default solver from many starts.
 
     Args:
         seconds: wall time after which no further start is tried, s.
     """
-    about: dict[str, Any] = {"robot": case.robot.name, "task": case.task, "solver": ""}
+    case_names: dict[str, Any] = {"robot": case.robot.name, "task": case.task, "solver": ""}
     solver, least_distances = make_case_solver(case, "lm"), dict[int, float]()
     start_time = time.perf_counter()
-    for k in range(1 + REFERENCE_RESTARTS):
+    for k in range(1 + REFERENCE_RESTART_COUNT):
         for index, target in enumerate(case.targets):
             if time.perf_counter() - start_time > seconds:
                 break
@@ -190,7 +195,8 @@ def reference_distances(case: BenchmarkCase, settings: CaseSettings, seconds: fl
             distance = _valid_distance(verify_solution(case, settings, index, solver.solve(target, np.array(start)).q))
             least_distances[index] = min(least_distances.get(index, np.inf), distance)
     return [
-        Trial(kind=REFERENCE, target=index, distance=distance, **about) for index, distance in least_distances.items()
+        BenchmarkRecord(kind=REFERENCE, target=index, distance=distance, **case_names)
+        for index, distance in least_distances.items()
     ]
 
 
@@ -241,18 +247,18 @@ class CaseRunner:
             seconds = max(0.0, thread_clock() - call_start)
             return AttemptResult(q0, seconds, False, status="ERROR", note=f"{type(error).__name__}: {error}")
         seconds = max(0.0, thread_clock() - call_start)
-        claimed = solution.success and seconds <= self.time_limits.max_attempt_seconds
-        return AttemptResult(solution.q, seconds, claimed, solution.iterations, solution.status.name)
+        reported_success = solution.success and seconds <= self.time_limits.max_attempt_seconds
+        return AttemptResult(solution.q, seconds, reported_success, solution.iterations, solution.status.name)
 
     def convergence_curve(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return iteration numbers, and the median errors after these iterations over the solved targets.
+        """Return numbers of iterations, and the median errors after these iterations over the solved targets.
 
-        If no target is solved, the median is over all targets. The error of a target is the smallest error so far; it
-        is constant after the end of a solve.
+        If no target is solved, the median is over all targets. The error of a target is the smallest error so far, in
+        the units of `Solution.history`; it is constant after the end of a solve.
         """
         case, histories, are_solved = self.case, list[Array](), list[bool]()
         start_time = time.perf_counter()
-        for index in range(min(CURVE_TARGETS, len(case.targets))):
+        for index in range(min(CURVE_TARGET_COUNT, len(case.targets))):
             if time.perf_counter() - start_time > CURVE_SECONDS:
                 break
             options = self._options(index, self.time_limits.max_attempt_seconds)
@@ -267,22 +273,22 @@ class CaseRunner:
             return (), ()
         if any(are_solved):
             histories = [history for history, is_solved in zip(histories, are_solved, strict=True) if is_solved]
-        longest = max(map(len, histories))
+        max_length = max(map(len, histories))
         errors = np.array(
-            [np.concatenate([history, np.full(longest - len(history), history[-1])]) for history in histories]
+            [np.concatenate([history, np.full(max_length - len(history), history[-1])]) for history in histories]
         )
         errors = np.minimum.accumulate(np.where(np.isfinite(errors), errors, np.inf), axis=1)
-        iterations = np.unique(np.round(np.geomspace(1, longest, CURVE_POINTS)).astype(int))
+        iterations = np.unique(np.round(np.geomspace(1, max_length, MAX_CURVE_POINT_COUNT)).astype(int))
         median_errors = np.median(errors, axis=0)[iterations - 1]
         return tuple(map(float, iterations)), tuple(map(float, median_errors))
 
     def time_idle_call(self) -> float:
         """Return the time of a call whose target is already met, s: the overhead of Python around the iterations.
 
-        The time is the median of IDLE_CALLS calls; NaN if the solver raises an exception.
+        The time is the median of IDLE_CALL_COUNT calls; NaN if the solver raises an exception.
         """
         target, q0, durations = start_targets(self.case), np.array(self.case.starts[0]), list[float]()
-        for _ in range(IDLE_CALLS):
+        for _ in range(IDLE_CALL_COUNT):
             options = self._options(0, self.time_limits.max_attempt_seconds)
             call_start = thread_clock()
             try:
@@ -299,28 +305,29 @@ class CaseRunner:
         return {"max_seconds": max(seconds, 0.0), "rng": np.random.default_rng([self.time_limits.seed, index])}
 
 
-def _attempt_trials(runner: CaseRunner, settings: CaseSettings, about: dict[str, Any]) -> Iterator[Trial]:
+def _attempt_records(
+    runner: CaseRunner, settings: CaseSettings, case_names: dict[str, Any]
+) -> Iterator[BenchmarkRecord]:
     """Yield the records of all targets of a case without paths.
 
     Args:
-        about: robot, task and solver of the records.
+        case_names: names of robot, task and solver, by field of a record.
     """
     case, budget = runner.case, runner.time_limits.budget
     results_by_target: list[list[AttemptResult]] = []
-    hasty_results: dict[
-        int, AttemptResult
-    ] = {}  # for targets out of reach: repeated attempts of slow solvers, stopped at the end of the budget
+    # out of reach: if the first attempt takes longer than the budget, it is repeated with the budget as time limit
+    repeated_results: dict[int, AttemptResult] = {}
     for index in range(len(case.targets)):
-        if index >= MIN_TARGETS and runner.is_out_of_time():
+        if index >= MIN_TARGET_COUNT and runner.is_out_of_time():
             break
         results = [runner.attempt(index, case.starts[index])]
         seconds = results[0].seconds
-        while not results[-1].claimed and seconds < budget and not runner.is_out_of_time(2.0):
+        while not results[-1].reported_success and seconds < budget and not runner.is_out_of_time(2.0):
             start = case.restarts[(len(results) - 1) % len(case.restarts)]
             results.append(runner.attempt(index, start, TIME_LIMIT_SHARE * (budget - seconds)))
             seconds += results[-1].seconds
         if not case.is_reachable and results[0].seconds > budget:
-            hasty_results[index] = runner.attempt(index, case.starts[index], TIME_LIMIT_SHARE * budget)
+            repeated_results[index] = runner.attempt(index, case.starts[index], TIME_LIMIT_SHARE * budget)
         results_by_target.append(results)
     for index, results in enumerate(results_by_target):
         first_result = results[0]
@@ -331,95 +338,100 @@ def _attempt_trials(runner: CaseRunner, settings: CaseSettings, about: dict[str,
             last_verification = (
                 verification if len(results) == 1 else verify_solution(case, settings, index, results[-1].q)
             )
-            min_distance, is_reached = (
+            budget_distance, is_reached = (
                 last_verification.distance,
-                results[-1].claimed and last_verification.success and bool(is_in_budget[-1]),
+                results[-1].reported_success and last_verification.success and bool(is_in_budget[-1]),
             )
-        else:  # no attempt succeeds, so the attempt that comes closest is used
+        else:  # no attempt succeeds; the smallest distance counts
             results_in_budget = [result for result, is_inside in zip(results, is_in_budget, strict=True) if is_inside]
-            if index in hasty_results and hasty_results[index].seconds <= budget:
-                results_in_budget.append(hasty_results[index])
+            if index in repeated_results and repeated_results[index].seconds <= budget:
+                results_in_budget.append(repeated_results[index])
             distances = [
                 _valid_distance(verify_solution(case, settings, index, result.q)) for result in results_in_budget
             ]
-            min_distance, is_reached = min(distances, default=np.inf), False
-        yield Trial(
+            budget_distance, is_reached = min(distances, default=np.inf), False
+        yield BenchmarkRecord(
             kind=ATTEMPT,
             target=index,
             start=0,
             in_budget=is_reached,
             budget_seconds=seconds,
             attempts=len(results),
-            budget_distance=min_distance,
-            **_trial_fields(first_result, verification),
-            **about,
+            budget_distance=budget_distance,
+            **_record_fields(first_result, verification),
+            **case_names,
         )
 
 
-def _track_trials(runner: CaseRunner, settings: CaseSettings, about: dict[str, Any]) -> Iterator[Trial]:
-    """Yield the records of all points of a case with paths; `about` contains robot, task and solver."""
+def _track_records(runner: CaseRunner, settings: CaseSettings, case_names: dict[str, Any]) -> Iterator[BenchmarkRecord]:
+    """Yield the records of all points of a case with paths; `case_names` is as for `_attempt_records`."""
     case, time_limits = runner.case, runner.time_limits
     results: list[AttemptResult] = []
-    previous_q: list[Array] = []
+    starts: list[Array] = []
     q = case.starts[0]
     for index, path_index in enumerate(case.path_index):
-        if index >= MIN_TARGETS and runner.is_out_of_time():
+        if index >= MIN_TARGET_COUNT and runner.is_out_of_time():
             break
         if index == 0 or path_index != case.path_index[index - 1]:
             q = case.starts[index]
-        previous_q.append(q)
+        starts.append(q)
         results.append(runner.attempt(index, q))
         if np.isfinite(results[-1].q).all():
             q = results[-1].q
-    for index, (result, q_before) in enumerate(zip(results, previous_q, strict=True)):
+    for index, (result, start) in enumerate(zip(results, starts, strict=True)):
         verification = verify_solution(case, settings, index, result.q)
         is_finite = bool(np.isfinite(result.q).all())
-        step = float(max_joint_step(case.robot, q_before, result.q)) if is_finite else np.inf
-        yield Trial(
+        step = float(max_joint_step(case.robot, start, result.q)) if is_finite else np.inf
+        yield BenchmarkRecord(
             kind=TRACK,
             target=index,
-            in_budget=result.claimed and verification.success and result.seconds <= time_limits.budget,
+            in_budget=result.reported_success and verification.success and result.seconds <= time_limits.budget,
             budget_seconds=result.seconds,
             attempts=1,
             budget_distance=verification.distance,
             step=step,
-            jumped=step > JUMP_RATIO * case.reference_step[case.path_index[index]],
-            **_trial_fields(result, verification),
-            **about,
+            is_jump=step > JUMP_RATIO * case.reference_step[case.path_index[index]],
+            **_record_fields(result, verification),
+            **case_names,
         )
 
 
-def _branch_trials(
-    runner: CaseRunner, settings: CaseSettings, branches: SolutionBranches, about: dict[str, Any]
-) -> Iterator[Trial]:
+def _branch_records(
+    runner: CaseRunner, settings: CaseSettings, branches: SolutionBranches, case_names: dict[str, Any]
+) -> Iterator[BenchmarkRecord]:
     """Yield the records of attempts from many starts, for targets with finitely many solutions."""
     case = runner.case
     for index in branches.targets:
-        for k, start in enumerate(case.restarts[: settings.branch_starts]):
+        for k, start in enumerate(case.restarts[: settings.branch_start_count]):
             if runner.is_out_of_time(1.5):
                 return
             result = runner.attempt(index, start)
             verification = verify_solution(case, settings, index, result.q)
-            is_verified = result.claimed and verification.success
+            is_verified = result.reported_success and verification.success
             branch = branches.branch_index(index, result.q) if is_verified else -1
-            yield Trial(
-                kind=BRANCH, target=index, start=k + 1, branch=branch, **_trial_fields(result, verification), **about
+            yield BenchmarkRecord(
+                kind=BRANCH,
+                target=index,
+                start=k + 1,
+                branch=branch,
+                **_record_fields(result, verification),
+                **case_names,
             )
 
 
-def _trial_fields(result: AttemptResult, verification: CaseVerification) -> dict[str, Any]:
+def _record_fields(result: AttemptResult, verification: CaseVerification) -> dict[str, Any]:
     """Return the fields of a record that come from an attempt and its verification."""
     return {
-        "claimed": result.claimed,
-        "verified": result.claimed and verification.success,
+        "reported_success": result.reported_success,
+        "verified": result.reported_success and verification.success,
         "seconds": result.seconds,
         "iterations": result.iterations,
         "status": result.status,
-        "position": verification.position,
-        "rotation": verification.rotation,
+        "position_error": verification.position_error,
+        "rotation_error": verification.rotation_error,
         "distance": _valid_distance(verification),
-        "gap": verification.closure_error,
-        "violation": verification.limit_violation,
+        "closure_error": verification.closure_error,
+        "limit_violation": verification.limit_violation,
         "note": result.note,
     }
 
@@ -503,14 +515,15 @@ def compare(
         budget: s of processor time for all attempts on a target. The first attempt may take 5 times the budget, or
             0.1 s if that is longer.
         tolerance, angle_tolerance: m and rad; a target with errors up to these is reached, and a loop is closed.
-        patience: s for a solver on a task of a robot. A slower solver solves fewer targets, but at least 3; the table
-            shows the number. None: 2, or 0.25 with `quick`.
+        patience: s of wall time for a solver on a task of a robot. A slower solver solves fewer targets, but at least
+            3; the table shows the number. None: 2, or 0.25 with `quick`.
         seed: random seed of targets, starts and solvers.
         quick: use fewer targets and less patience.
         csv: file for the records. Until the comparison is complete, they are in a partial file in the same folder.
         resume: whether to continue an interrupted comparison from the records in `csv` or its partial file.
         progress: True: a bar on stderr; False: no bar; None: a bar if stderr is a terminal; or a function with the
-            arguments (number of finished cases, number of cases, label).
+            arguments (number of finished runs, number of all runs, label of the next run). A run is a solver on a task
+            of a robot.
         command: command line of the call, for the report.
 
     Returns:
@@ -518,9 +531,10 @@ def compare(
 
     Raises:
         UnknownName: a solver, robot, task or link does not exist.
-        LimitsError: a number is not positive.
+        LimitsError: `targets` is not an integer of 1 or more, or another number is not above 0.
         InvalidArgument: `mechanisms` contains other objects, or `resume` is given without `csv`.
         StructureError: the records in `csv` have other settings, or a mechanism has no dofs.
+        FormatError: the records in `csv` are damaged, or from another version of Mechanik.
         CannotSave: the records cannot be written.
 
     Example:
@@ -546,19 +560,19 @@ def compare(
     task_names = _select_names("task", tasks, TASKS)
     about = {"settings": asdict(settings), "machine": describe_machine(), "command": command}
     about["titles"] = {robot.name: robot.title for robot in selected_robots}
-    earlier_trials = _trials_to_resume(csv, settings, solver_names) if resume else []
+    earlier_records = _records_to_resume(csv, settings, solver_names) if resume else []
     wait_for_kernels(*TIMED_KERNELS, what="a comparison")
     recorder = None if csv is None else RecordWriter(csv, about)
-    trials, is_finished = list(earlier_trials), False
+    records, is_finished = list(earlier_records), False
     try:
         if recorder is not None:
-            recorder.write(earlier_trials)
-        for case_trials in _case_groups(
-            selected_robots, task_names, solver_names, settings, make_progress(progress), earlier_trials
+            recorder.write(earlier_records)
+        for case_records in _run_cases(
+            selected_robots, task_names, solver_names, settings, make_progress(progress), earlier_records
         ):
-            trials += case_trials
+            records += case_records
             if recorder is not None:
-                recorder.write(case_trials)
+                recorder.write(case_records)
         is_finished = True
         if recorder is not None:
             recorder.finish()
@@ -567,42 +581,44 @@ def compare(
     finally:
         if recorder is not None:
             recorder.close()
-    return Comparison(trials, about, is_complete=is_finished)
+    return Comparison(records, about, is_complete=is_finished)
 
 
-def _case_groups(
+def _run_cases(
     robots: Sequence[BenchmarkRobot],
     tasks: Sequence[str],
     solvers: Sequence[str],
     settings: ComparisonSettings,
     progress: ComparisonProgress,
-    earlier_trials: Sequence[Trial],
-) -> Iterable[list[Trial]]:
-    """Yield the records of each case and solver; for a task out of reach, the reference records first."""
+    earlier_records: Sequence[BenchmarkRecord],
+) -> Iterable[list[BenchmarkRecord]]:
+    """Run all solvers on all cases and yield the records of each; out of reach, the reference records come first."""
     case_settings = CaseSettings(
         settings.targets, settings.branch_targets, settings.branch_starts, settings.tolerance, settings.angle_tolerance
     )
     time_limits = TimeLimits(settings.budget, settings.longest, settings.patience, settings.seed)
-    finished_groups = {(trial.robot, trial.task) for trial in earlier_trials}
-    done_count, total_count = 0, len(robots) * len(tasks) * len(solvers)
+    finished_cases = {(record.robot, record.task) for record in earlier_records}
+    finished_count, run_count = 0, len(robots) * len(tasks) * len(solvers)
     for robot in robots:
         for task in tasks:
-            if (robot.name, task) in finished_groups:
-                done_count += len(solvers)
+            if (robot.name, task) in finished_cases:
+                finished_count += len(solvers)
                 continue
-            progress(done_count, total_count, f"{robot.title}, {task}: targets")
+            progress(finished_count, run_count, f"{robot.title}, {task}: targets")
             case = make_case(robot, task, settings.seed, case_settings)
-            branches = SolutionBranches(case, case_settings.branch_targets)
+            branches = SolutionBranches(case, case_settings.branch_target_count)
             if not case.is_reachable:
                 yield reference_distances(case, case_settings, 2 * settings.patience)
             for solver in solvers:
-                progress(done_count, total_count, f"{robot.title}, {task}, {solver}")
+                progress(finished_count, run_count, f"{robot.title}, {task}, {solver}")
                 yield run_case(case, solver, case_settings, time_limits, branches)
-                done_count += 1
-    progress(done_count, total_count, "")
+                finished_count += 1
+    progress(finished_count, run_count, "")
 
 
-def _trials_to_resume(csv: str | Path | None, settings: ComparisonSettings, solvers: Sequence[str]) -> list[Trial]:
+def _records_to_resume(
+    csv: str | Path | None, settings: ComparisonSettings, solvers: Sequence[str]
+) -> list[BenchmarkRecord]:
     """Read the records of an earlier run, for the tasks that all solvers finished.
 
     Unfinished tasks are ignored, because branches and smallest distances depend on all solvers of a task.
@@ -613,22 +629,23 @@ def _trials_to_resume(csv: str | Path | None, settings: ComparisonSettings, solv
     partial_file = partial_path(path)
     if not partial_file.exists() and not path.exists():
         return []
-    trials, about = read_records(partial_file, is_part=True) if partial_file.exists() else read_records(path)
+    records, about = read_records(partial_file, is_part=True) if partial_file.exists() else read_records(path)
     if about.get("settings") != asdict(settings):
         raise StructureError(
             f"{csv} contains a comparison with other settings, {about.get('settings')}; use these settings to finish "
             "it, or omit resume to start again"
         )
-    last_key = (
-        trials[-1].case_key if trials and partial_file.exists() else None
-    )  # the records of the last case may be incomplete
+    # the records of the last case in a partial file may be incomplete
+    last_key = records[-1].case_key if records and partial_file.exists() else None
     finished_solvers: dict[tuple[str, str], set[str]] = {}
-    for trial in trials:
-        if trial.kind != REFERENCE and trial.case_key != last_key:
-            finished_solvers.setdefault((trial.robot, trial.task), set()).add(trial.solver)
+    for record in records:
+        if record.kind != REFERENCE and record.case_key != last_key:
+            finished_solvers.setdefault((record.robot, record.task), set()).add(record.solver)
     finished_cases = {key for key, solver_names in finished_solvers.items() if set(solvers) <= solver_names}
     return [
-        trial for trial in trials if (trial.robot, trial.task) in finished_cases and (trial.solver in (*solvers, ""))
+        record
+        for record in records
+        if (record.robot, record.task) in finished_cases and (record.solver in (*solvers, ""))
     ]
 
 
@@ -652,14 +669,14 @@ def _select_robots(
     return selected_robots
 
 
-def _select_names(kind: str, requested: str | Iterable[str] | None, known_names: Iterable[str]) -> list[str]:
+def _select_names(kind: str, requested_names: str | Iterable[str] | None, known_names: Iterable[str]) -> list[str]:
     """Return the requested names, or all known names for None; raises `UnknownName` for an unknown name."""
     names = (
         list(known_names)
-        if requested is None
-        else [requested]
-        if isinstance(requested, str)
-        else list(dict.fromkeys(requested))
+        if requested_names is None
+        else [requested_names]
+        if isinstance(requested_names, str)
+        else list(dict.fromkeys(requested_names))
     )
     for name in names:
         if name not in known_names:
@@ -668,14 +685,14 @@ def _select_names(kind: str, requested: str | Iterable[str] | None, known_names:
 
 
 def _as_count(name: str, value: int) -> int:
-    """Validate an integer of 1 or more."""
+    """Return `value` if it is an integer of 1 or more; else raise `LimitsError`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise LimitsError(f"{name} must be an integer of 1 or more, not {value!r}")
     return value
 
 
 def _as_positive(name: str, value: float) -> float:
-    """Validate a finite number above 0."""
+    """Return `value` as a float if it is finite and above 0; else raise `LimitsError`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise LimitsError(f"{name} must be a number above 0, not {value!r}")
     return float(value)

@@ -1,7 +1,7 @@
 """Independent verification of solutions by forward kinematics, and classification of solutions into branches.
 
-The check uses only NumPy, not the residuals, weights or tolerances of the solvers. Branches are distinguished only for
-targets with finitely many solutions.
+The check uses poses of the model and relations in NumPy, not the residuals or weights of the solvers. Branches are
+distinguished only for targets with finitely many solutions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class CaseVerification:
     """Independently computed errors of a solution.
 
     Attributes:
-        position, rotation: largest errors of all tip links; m and rad. `rotation` is NaN if the task does not use it.
+        position_error, rotation_error: largest errors of all tip links; m and rad. The rotation error is NaN for tasks
+            without rotation.
         distance: root of the sum of squared position errors of the tip links, m.
         closure_error: largest closure error, m or rad, or joint constraint residual, relative to its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
@@ -43,8 +44,8 @@ class CaseVerification:
         success: whether the constraints are met and all tip links are at their targets.
     """
 
-    position: float
-    rotation: float
+    position_error: float
+    rotation_error: float
     distance: float
     closure_error: float
     limit_violation: float
@@ -52,14 +53,14 @@ class CaseVerification:
     success: bool
 
 
-NOT_FINITE = CaseVerification(np.inf, np.inf, np.inf, np.inf, np.inf, False, False)
+NOT_FINITE_RESULT = CaseVerification(np.inf, np.inf, np.inf, np.inf, np.inf, False, False)
 """Result for a solution that is not finite."""
 
 
 def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: Array) -> CaseVerification:
-    """Verify the solution q (nq,) of the target with this index."""
+    """Verify the solution q (nq,) of the target with index `index`."""
     if not np.isfinite(q).all():
-        return NOT_FINITE
+        return NOT_FINITE_RESULT
     robot, target_poses = case.robot, case.target_poses[index]
     X = robot.mechanism.poses(q, robot.tip_links)
     position_errors = np.linalg.norm(X[:, :3, 3] - target_poses[:, :3, 3], axis=-1)
@@ -74,23 +75,23 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
             np.linalg.norm(np.cross(directions, target_directions), axis=-1),
             np.sum(directions * target_directions, axis=-1),
         )
-    violation = float(max(0.0, np.max(case.lower - q, initial=0.0), np.max(q - case.upper, initial=0.0)))
+    limit_violation = float(max(0.0, np.max(case.lower - q, initial=0.0), np.max(q - case.upper, initial=0.0)))
     for name, tilt in swing_angles(robot.mechanism, q).items():
         cone = robot.mechanism.joint(name).cone
-        violation = max(violation, 0.0 if cone is None else tilt - cone.angle)
+        limit_violation = max(limit_violation, 0.0 if cone is None else tilt - cone.angle)
     closure_error, loops_closed = _loop_errors(case, settings, q)
-    slack = 1 + ROUNDING
+    tolerance_factor = 1 + ROUNDING
     is_on_target = (
-        position_errors.max() <= settings.tolerance * slack
-        and not rotation_errors.max() > settings.angle_tolerance * slack
+        position_errors.max() <= settings.tolerance * tolerance_factor
+        and not rotation_errors.max() > settings.angle_tolerance * tolerance_factor
     )
-    constraints_met = loops_closed and violation <= ROUNDING
+    constraints_met = loops_closed and limit_violation <= ROUNDING
     return CaseVerification(
         float(position_errors.max()),
         float(rotation_errors.max()),
         float(np.linalg.norm(position_errors)),
         closure_error,
-        violation,
+        limit_violation,
         constraints_met,
         bool(is_on_target and constraints_met),
     )
@@ -121,7 +122,7 @@ DofMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BRANCH_SEPARATION = 0.05
 """rad, or ratio to the reach: solutions closer than this are on the same branch and differ only by the tolerances."""
 BRANCH_TASKS = ("point", "direction", "pose")
-"""Tasks that are searched for branches; the branches of the other tasks are the same."""
+"""Tasks that are searched for branches."""
 
 
 def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) -> tuple[DofMask, bool]:
@@ -131,10 +132,10 @@ def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) 
     """
     unit = np.where(robot.mechanism.space.rotates, 1.0, robot_reach(robot))
     J = np.vstack([jacobian(goals, robot.mechanism, q), closure_jacobian(robot, q)]) * unit
-    is_moving = np.abs(J).max(axis=0, initial=0.0) > 1e-9
-    singular_values = np.linalg.svd(J[:, is_moving], compute_uv=False)
-    return is_moving, bool(is_moving.any()) and int(np.sum(singular_values > 1e-6 * singular_values[0])) == int(
-        is_moving.sum()
+    is_affecting = np.abs(J).max(axis=0, initial=0.0) > 1e-9
+    singular_values = np.linalg.svd(J[:, is_affecting], compute_uv=False)
+    return is_affecting, bool(is_affecting.any()) and int(np.sum(singular_values > 1e-6 * singular_values[0])) == int(
+        is_affecting.sum()
     )
 
 
@@ -149,13 +150,13 @@ class SolutionBranches:
         """Find which of the first `count` targets have isolated solutions."""
         self._robot = case.robot
         self._branches_by_target: dict[int, list[Array]] = {}
-        self._moving_by_target: dict[int, DofMask] = {}
+        self._affecting_dofs_by_target: dict[int, DofMask] = {}
         if case.task not in BRANCH_TASKS:
             return
         for index, q in enumerate(case.reference_q[:count]):
-            is_moving, is_isolated = affecting_dofs(case.robot, with_targets(case.goals, case.targets[index]), q)
+            is_affecting, is_isolated = affecting_dofs(case.robot, with_targets(case.goals, case.targets[index]), q)
             if is_isolated:
-                self._branches_by_target[index], self._moving_by_target[index] = [q], is_moving
+                self._branches_by_target[index], self._affecting_dofs_by_target[index] = [q], is_affecting
 
     @property
     def targets(self) -> tuple[int, ...]:
@@ -179,4 +180,4 @@ class SolutionBranches:
         step = space.difference(a, b)
         wrapped_step = step - 2 * math.pi * np.round(step / (2 * math.pi))
         distances = np.abs(np.where(space.rotates, wrapped_step, step / robot_reach(self._robot)))
-        return float(distances[self._moving_by_target[target]].max())
+        return float(distances[self._affecting_dofs_by_target[target]].max())

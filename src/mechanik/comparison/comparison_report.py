@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, TRACK, Trial
+from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, TRACK, BenchmarkRecord
 from mechanik.comparison.comparison_result import (
     OUT_OF_REACH,
     TABLE_COLUMNS,
@@ -40,12 +40,12 @@ class PlotLine:
 
     Attributes:
         name: name in the tooltip.
-        number: index that selects colour and dash, the same for a solver in every plot.
-        points: pairs (x, y).
+        solver_index: index of the solver; it selects colour and dash, which are the same in every plot.
+        points: pairs (x, y), in the units of the axes.
     """
 
     name: str
-    number: int
+    solver_index: int
     points: Sequence[tuple[float, float]]
 
 
@@ -85,7 +85,7 @@ class PlotAxis:
 
 
 def plot(title: str, lines: Sequence[PlotLine], x: PlotAxis, y: PlotAxis) -> str:
-    """Return a plot as an `svg` element; each line has its number as attribute `data-s`, which the legend uses."""
+    """Return a plot as an `svg` element; the legend finds a line by its attribute `data-s`, the solver index."""
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" class="plot">',
         *_axes(x, y),
@@ -95,28 +95,28 @@ def plot(title: str, lines: Sequence[PlotLine], x: PlotAxis, y: PlotAxis) -> str
             f"{_svg_x(x.fraction(point_x)):.1f},{_svg_y(y.fraction(point_y)):.1f}" for point_x, point_y in line.points
         )
         text = " ".join(coordinate for coordinate, _ in groupby(coordinates))
-        dash = DASHES[(line.number // len(PALETTE)) % len(DASHES)]
+        dash = DASHES[(line.solver_index // len(PALETTE)) % len(DASHES)]
         parts.append(
-            f'<polyline data-s="{line.number}" points="{text}" stroke="{colour(line.number)}"'
+            f'<polyline data-s="{line.solver_index}" points="{text}" stroke="{colour(line.solver_index)}"'
             + (f' stroke-dasharray="{dash}"' if dash else "")
             + f"><title>{escape(line.name)}</title></polyline>"
         )
     return "".join([*parts, "</svg>"])
 
 
-def legend_key(number: int) -> str:
+def legend_key(solver_index: int) -> str:
     """Return the legend symbol of a line as an `svg` element."""
-    dash = DASHES[(number // len(PALETTE)) % len(DASHES)]
+    dash = DASHES[(solver_index // len(PALETTE)) % len(DASHES)]
     style = f' stroke-dasharray="{dash}"' if dash else ""
     return (
-        f'<svg viewBox="0 0 26 8" class="key"><line x1="1" y1="4" x2="25" y2="4" stroke="{colour(number)}"'
+        f'<svg viewBox="0 0 26 8" class="key"><line x1="1" y1="4" x2="25" y2="4" stroke="{colour(solver_index)}"'
         f'{style}/></svg>'
     )  # fmt: skip
 
 
-def colour(number: int) -> str:
+def colour(solver_index: int) -> str:
     """Return the colour of a line."""
-    return PALETTE[number % len(PALETTE)]
+    return PALETTE[solver_index % len(PALETTE)]
 
 
 def decade_bounds(values: Sequence[float], lowest: float, highest: float) -> tuple[float, float]:
@@ -176,54 +176,56 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 1e-6, 1e2
 """Range of the time axis, s."""
 
 
-def case_plots(comparison: Comparison, robot: str, task: str, line_numbers: dict[str, int]) -> list[tuple[str, str]]:
+def case_plots(comparison: Comparison, robot: str, task: str, solver_indices: dict[str, int]) -> list[tuple[str, str]]:
     """Return headings and SVG plots of a task of a robot.
 
     Args:
-        line_numbers: index of each solver, which selects colour and dash.
+        solver_indices: index by name of the solver; it selects colour and dash.
     """
-    case_trials = [trial for trial in comparison.trials if (trial.robot, trial.task) == (robot, task)]
-    plots = _convergence_plots(comparison, case_trials, line_numbers)
+    case_records = [record for record in comparison.trials if (record.robot, record.task) == (robot, task)]
+    plots = _convergence_plots(comparison, case_records, solver_indices)
     if task != OUT_OF_REACH:
-        plots.append(("success against time", _success_plot(comparison, case_trials, line_numbers)))
+        plots.append(("success against time", _success_plot(comparison, case_records, solver_indices)))
     return plots
 
 
 def _convergence_plots(
-    comparison: Comparison, trials: Sequence[Trial], line_numbers: dict[str, int]
+    comparison: Comparison, records: Sequence[BenchmarkRecord], solver_indices: dict[str, int]
 ) -> list[tuple[str, str]]:
     """Return headings and plots of the error against iterations and against time."""
-    by_iteration: list[PlotLine] = []
-    by_time: list[PlotLine] = []
-    for trial in trials:
-        if trial.kind != CURVE:
+    lines_by_iteration: list[PlotLine] = []
+    lines_by_time: list[PlotLine] = []
+    for record in records:
+        if record.kind != CURVE:
             continue
-        points = list(zip(trial.curve_at, [max(point_x, SMALLEST_ERROR) for point_x in trial.curve], strict=True))
-        by_iteration.append(PlotLine(trial.solver, line_numbers[trial.solver], points))
-        row = comparison.row(*(trial.solver, trial.robot, trial.task))
+        points = list(
+            zip(record.curve_iterations, [max(error, SMALLEST_ERROR) for error in record.curve_errors], strict=True)
+        )
+        lines_by_iteration.append(PlotLine(record.solver, solver_indices[record.solver], points))
+        row = comparison.row(*(record.solver, record.robot, record.task))
         if row.iteration_seconds is not None:
             call_seconds, iteration_seconds = row.call_seconds or 0.0, row.iteration_seconds
-            by_time.append(
+            lines_by_time.append(
                 PlotLine(
-                    trial.solver,
-                    line_numbers[trial.solver],
+                    record.solver,
+                    solver_indices[record.solver],
                     [(call_seconds + iteration * iteration_seconds, error) for iteration, error in points],
                 )
             )
-    errors = [y for line in by_iteration for _, y in line.points]
-    y = PlotAxis("median error (sizes, rad)", *decade_bounds(errors, SMALLEST_ERROR, LARGEST_ERROR), is_log=True)
-    max_iteration = max((point_x for line in by_iteration for point_x, _ in line.points), default=10.0)
-    times = [point_x for line in by_time for point_x, _ in line.points]
+    errors = [y for line in lines_by_iteration for _, y in line.points]
+    y = PlotAxis("median error (weighted)", *decade_bounds(errors, SMALLEST_ERROR, LARGEST_ERROR), is_log=True)
+    max_iteration = max((point_x for line in lines_by_iteration for point_x, _ in line.points), default=10.0)
+    times = [point_x for line in lines_by_time for point_x, _ in line.points]
     return [
         (
             "error against iterations",
-            plot("convergence", by_iteration, PlotAxis("iteration", 1, max(max_iteration, 2), True), y),
+            plot("convergence", lines_by_iteration, PlotAxis("iteration", 1, max(max_iteration, 2), True), y),
         ),
         (
             "error against time",
             plot(
                 "convergence",
-                by_time,
+                lines_by_time,
                 PlotAxis("seconds", *decade_bounds(times, SHORTEST_SECONDS, LONGEST_SECONDS), is_log=True),
                 y,
             ),
@@ -231,23 +233,23 @@ def _convergence_plots(
     ]
 
 
-def _success_plot(comparison: Comparison, trials: Sequence[Trial], line_numbers: dict[str, int]) -> str:
+def _success_plot(comparison: Comparison, records: Sequence[BenchmarkRecord], solver_indices: dict[str, int]) -> str:
     """Return a plot of the share of solved targets against time."""
     budget = float(comparison.about.get("settings", {}).get("budget", math.nan))
     lines: list[PlotLine] = []
     times: list[float] = []
-    for solver in dict.fromkeys(trial.solver for trial in trials):
-        attempts = [trial for trial in trials if trial.solver == solver and trial.kind in (ATTEMPT, TRACK)]
+    for solver in dict.fromkeys(record.solver for record in records):
+        attempts = [record for record in records if record.solver == solver and record.kind in (ATTEMPT, TRACK)]
         if not attempts:
             continue
-        success_times = sorted(trial.budget_seconds for trial in attempts if trial.in_budget)
+        success_times = sorted(record.budget_seconds for record in attempts if record.in_budget)
         points: list[tuple[float, float]] = []
         for k, seconds in enumerate(success_times):  # two points per step of the staircase
             points += [(seconds, 100 * k / len(attempts)), (seconds, 100 * (k + 1) / len(attempts))]
         points.append((budget, 100 * len(success_times) / len(attempts)))
         lines.append(
             PlotLine(
-                solver, line_numbers[solver], points if success_times else [(SHORTEST_SECONDS, 0.0), (budget, 0.0)]
+                solver, solver_indices[solver], points if success_times else [(SHORTEST_SECONDS, 0.0), (budget, 0.0)]
             )
         )
         times += success_times
@@ -327,13 +329,15 @@ rows.map(r=>[v(r),r]).sort(([a],[b])=>a===null?1:b===null?-1:(a<b?-up:a>b?up:0))
 
 ALL_TASKS = "all tasks"
 HEAT_NOTE = (
-    "<p>Percent of targets with a verified solution. In the mean over all tasks, a refused task counts as 0. A hatched "
-    "field means that the solver refuses all tasks. Move the pointer over a field to see its confidence interval.</p>"
+    "<p>Percent of targets with a verified solution; for targets out of reach, with a solution as close as the closest "
+    "known solution. In the mean over all tasks, a refused task counts as 0. A hatched field means that the solver "
+    "refuses all tasks. Move the pointer over a field to see its confidence interval.</p>"
 )
 PLOT_NOTE = (
-    "<p>The error is the smallest weighted error so far in one attempt: the median over successful attempts, or over "
-    "all attempts if none succeeds. The time is the time of an idle call plus the number of iterations times the "
-    "median time of an iteration; recording the errors is not included.</p>"
+    "<p>The error is the smallest weighted error so far in one attempt; lengths are relative to the size of the "
+    "mechanism. The plots show the median over successful attempts, or over all attempts if none succeeds. The time is "
+    "the time of an idle call plus the number of iterations times the median time of an iteration; it does not include "
+    "the recording of errors.</p>"
 )
 
 
@@ -341,7 +345,7 @@ def report_html(comparison: Comparison) -> str:
     """Return the report of a comparison as an HTML document."""
     rows = comparison.rows
     solvers = list(dict.fromkeys(row.solver for row in rows))
-    line_numbers = {solver: k for k, solver in enumerate(solvers)}
+    solver_indices = {solver: k for k, solver in enumerate(solvers)}
     title = "Mechanik: solvers compared"
     return "\n".join(
         [
@@ -354,7 +358,7 @@ def report_html(comparison: Comparison) -> str:
             HEAT_NOTE,
             _heat_maps(comparison),
             "<h2>Convergence, and success against time</h2>",
-            _plot_section(comparison, line_numbers),
+            _plot_section(comparison, solver_indices),
             "<h2>The table</h2>",
             _column_meanings(),
             _row_table(comparison),
@@ -400,8 +404,10 @@ def _heat_maps(comparison: Comparison) -> str:
     parts = [_select_element("heat", [ALL_TASKS, *tasks])]
     for k, task in enumerate([ALL_TASKS, *tasks]):
         task_rows = [row for row in comparison.rows if task in (ALL_TASKS, row.task)]
-        hidden = " hidden" if k else ""
-        parts.append(f'<div class="scroll" data-heat="{escape(task)}"{hidden}>{_heat_map(comparison, task_rows)}</div>')
+        hidden_attribute = " hidden" if k else ""
+        parts.append(
+            f'<div class="scroll" data-heat="{escape(task)}"{hidden_attribute}>{_heat_map(comparison, task_rows)}</div>'
+        )
     return "".join(parts)
 
 
@@ -431,11 +437,12 @@ def _tooltip(row: ComparisonRow) -> str:
     return f"{_with_spaces(row.task)}: {row.within_budget} of {row.trials} ({100 * low:.0f}-{100 * high:.0f} %)"
 
 
-def _plot_section(comparison: Comparison, line_numbers: dict[str, int]) -> str:
+def _plot_section(comparison: Comparison, solver_indices: dict[str, int]) -> str:
     """Return all plots with the legend and the selection of robot and task as HTML."""
     legend = "".join(
-        f'<button type="button" data-key="{number}" aria-pressed="true">{legend_key(number)}{escape(solver)}</button>'
-        for solver, number in line_numbers.items()
+        f'<button type="button" data-key="{solver_index}" aria-pressed="true">'
+        f"{legend_key(solver_index)}{escape(solver)}</button>"
+        for solver, solver_index in solver_indices.items()
     )
     robots = list(dict.fromkeys(row.robot for row in comparison.rows))
     tasks = list(dict.fromkeys(row.task for row in comparison.rows))
@@ -448,13 +455,14 @@ def _plot_section(comparison: Comparison, line_numbers: dict[str, int]) -> str:
         f'</div><div class="legend" title="click to hide or show">{legend}</div>',
     ]
     for robot, task in rows_by_task(comparison.rows):
-        hidden = "" if (robot, task) == shown_case else " hidden"
+        hidden_attribute = "" if (robot, task) == shown_case else " hidden"
         figures = "".join(
             f"<figure><figcaption>{escape(heading)}</figcaption>{svg}</figure>"
-            for heading, svg in case_plots(comparison, robot, task, line_numbers)
+            for heading, svg in case_plots(comparison, robot, task, solver_indices)
         )
         parts.append(
-            f'<div class="plots" data-robot="{escape(robot)}" data-task="{escape(task)}"{hidden}>{figures}</div>'
+            f'<div class="plots" data-robot="{escape(robot)}" data-task="{escape(task)}"{hidden_attribute}>'
+            f"{figures}</div>"
         )
     parts.append(PLOT_NOTE)
     return "".join(parts)
@@ -479,12 +487,14 @@ def _row_table(comparison: Comparison) -> str:
         title = comparison.titles.get(row.robot, row.robot)
         case_cells = f"<td>{escape(title)}</td><td>{escape(_with_spaces(row.task))}</td>"
         if row.refused:
-            columns = len(TABLE_COLUMNS) - 1
-            row_html = f'<td>{escape(row.solver)}</td><td colspan="{columns}" class="why">{escape(row.refused)}</td>'
+            column_count = len(TABLE_COLUMNS) - 1
+            row_html = (
+                f'<td>{escape(row.solver)}</td><td colspan="{column_count}" class="why">{escape(row.refused)}</td>'
+            )
         else:
             row_html = "".join(
-                f"<td>{escape(text)}</td>" if number is None else f'<td data-v="{number:.6g}">{escape(text)}</td>'
-                for text, number in zip(row_cells(row), _sort_keys(row), strict=True)
+                f"<td>{escape(text)}</td>" if key is None else f'<td data-v="{key:.6g}">{escape(text)}</td>'
+                for text, key in zip(row_cells(row), _sort_keys(row), strict=True)
             )
         lines.append(f"<tr>{case_cells}{row_html}</tr>")
     return (

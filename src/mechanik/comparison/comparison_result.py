@@ -18,11 +18,12 @@ from mechanik.comparison.benchmark_records import (
     REFERENCE,
     REFUSED,
     TRACK,
-    Trial,
+    BenchmarkRecord,
     read_records,
     write_records,
 )
 from mechanik.errors import CannotSave, UnknownName
+from mechanik.validation import format_count
 
 Z_95 = 1.959963984540054
 """Half width of the two-sided 95 % interval of the normal distribution, in standard deviations."""
@@ -35,6 +36,7 @@ def wilson_interval(successes: int, trials: int, deviations: float = Z_95) -> tu
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, J. Am. Stat. Assoc. 22 (1927).
 
     Args:
+        successes, trials: number of successes, and number of all trials.
         deviations: number of standard deviations of the normal distribution; the default gives 95 % confidence.
     """
     if trials == 0:
@@ -74,10 +76,10 @@ class ComparisonRow:
         iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median, s.
         median_seconds, p99_seconds: processor time to a verified solution, s; infinite for failures. Out of reach: time
             of one attempt.
-        position, rotation: medians of the verified errors after one attempt; m and rad.
+        position, rotation: medians of the errors after one attempt, as the verification computes them; m and rad.
         false_claims: number of attempts with a reported success that the verification does not confirm.
         violations, worst_violation: number of solutions outside the limits, and the largest violation; m or rad.
-        worst_gap: largest closure error of attempts with a reported success; m or rad.
+        worst_gap: largest `closure_error` of attempts with a reported success; None: no success was reported.
         jumps: number of steps along paths that are more than 5 times the largest reference step of the path.
         optimality: out of reach: median of the ratio of the distance to the smallest known distance; 1 is best.
         branches, branches_known: number of solution branches found from many starts by this solver, and by all solvers
@@ -126,37 +128,38 @@ class ComparisonRow:
         return self.within_budget / self.trials if self.trials else 0.0
 
 
-def summarise(trials: Iterable[Trial]) -> tuple[ComparisonRow, ...]:
+def summarise(records: Iterable[BenchmarkRecord]) -> tuple[ComparisonRow, ...]:
     """Summarise records as rows, in the order in which robot, task and solver first appear."""
-    trials_by_case: dict[tuple[str, str, str], list[Trial]] = {}
+    records_by_case: dict[tuple[str, str, str], list[BenchmarkRecord]] = {}
     least_distances: dict[tuple[str, str, int], float] = {}
     known_branches: dict[tuple[str, str, int], set[int]] = {}
-    for trial in trials:
-        if trial.kind != REFERENCE:
-            trials_by_case.setdefault(trial.case_key, []).append(trial)
-        if trial.task == OUT_OF_REACH and trial.target >= 0:
-            target_key = (trial.robot, trial.task, trial.target)
-            distances = [distance for distance in (trial.distance, trial.budget_distance) if not math.isnan(distance)]
+    for record in records:
+        if record.kind != REFERENCE:
+            records_by_case.setdefault(record.case_key, []).append(record)
+        if record.task == OUT_OF_REACH and record.target >= 0:
+            target_key = (record.robot, record.task, record.target)
+            distances = [distance for distance in (record.distance, record.budget_distance) if not math.isnan(distance)]
             least_distances[target_key] = min([least_distances.get(target_key, math.inf), *distances])
-        if trial.kind == BRANCH and trial.branch >= 0:
-            known_branches.setdefault((trial.robot, trial.task, trial.target), set()).add(trial.branch)
+        if record.kind == BRANCH and record.branch >= 0:
+            known_branches.setdefault((record.robot, record.task, record.target), set()).add(record.branch)
     return tuple(
-        _row(case_key, case_trials, least_distances, known_branches) for case_key, case_trials in trials_by_case.items()
+        _make_row(case_key, case_records, least_distances, known_branches)
+        for case_key, case_records in records_by_case.items()
     )
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
     """Return the percentile of values by the nearest-rank method; None without values.
 
-    The percentile is the smallest value that is not below a share `share` (0 to 1) of the values.
+    The percentile is the smallest value for which at least the share `share` (0 to 1) of all values is not larger.
     """
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
-def _row(
+def _make_row(
     case_key: tuple[str, str, str],
-    trials: Sequence[Trial],
+    records: Sequence[BenchmarkRecord],
     least_distances: dict[tuple[str, str, int], float],
     known_branches: dict[tuple[str, str, int], set[int]],
 ) -> ComparisonRow:
@@ -168,39 +171,39 @@ def _row(
         known_branches: branches that all solvers found, by robot, task and target.
     """
     robot, task, solver = case_key
-    refused = next((trial.note for trial in trials if trial.kind == REFUSED), "")
-    attempts = [trial for trial in trials if trial.kind in (ATTEMPT, TRACK)]
+    refused = next((record.note for record in records if record.kind == REFUSED), "")
+    attempts = [record for record in records if record.kind in (ATTEMPT, TRACK)]
     if refused or not attempts:
         return ComparisonRow(robot=robot, task=task, solver=solver, refused=refused or "no target was tried")
     optimality = None
     idle_seconds = next(
-        (trial.seconds for trial in trials if trial.kind == CALL and not math.isnan(trial.seconds)), 0.0
+        (record.seconds for record in records if record.kind == CALL and not math.isnan(record.seconds)), 0.0
     )
     seconds_per_iteration = [
-        max(0.0, trial.seconds - idle_seconds) / trial.iterations for trial in attempts if trial.iterations
+        max(0.0, record.seconds - idle_seconds) / record.iterations for record in attempts if record.iterations
     ]
     if task == OUT_OF_REACH:
-        distance_ratios = [trial.distance / least_distances[robot, task, trial.target] for trial in attempts]
-        budget_ratios = [trial.budget_distance / least_distances[robot, task, trial.target] for trial in attempts]
+        distance_ratios = [record.distance / least_distances[robot, task, record.target] for record in attempts]
+        budget_ratios = [record.budget_distance / least_distances[robot, task, record.target] for record in attempts]
         are_reached, are_reached_in_budget = (
             [ratio <= 1 + OPTIMALITY_MARGIN for ratio in ratio_list] for ratio_list in (distance_ratios, budget_ratios)
         )
-        optimality, seconds = float(np.median(distance_ratios)), [trial.seconds for trial in attempts]
+        optimality, seconds = float(np.median(distance_ratios)), [record.seconds for record in attempts]
     else:
         are_reached, are_reached_in_budget = (
-            [trial.verified for trial in attempts],
-            [trial.in_budget for trial in attempts],
+            [record.verified for record in attempts],
+            [record.in_budget for record in attempts],
         )
-        seconds = [trial.budget_seconds if trial.in_budget else math.inf for trial in attempts]
+        seconds = [record.budget_seconds if record.in_budget else math.inf for record in attempts]
     attempt_count, first_attempt_count, within_budget_count = (
         len(attempts),
         sum(are_reached),
         sum(are_reached_in_budget),
     )
-    branch_trials = [trial for trial in trials if trial.kind == BRANCH]
-    targets = {trial.target for trial in branch_trials}
-    branches = {(trial.target, trial.branch) for trial in branch_trials if trial.branch >= 0}
-    gaps = [trial.gap for trial in attempts if trial.claimed]
+    branch_records = [record for record in records if record.kind == BRANCH]
+    targets = {record.target for record in branch_records}
+    branches = {(record.target, record.branch) for record in branch_records if record.branch >= 0}
+    closure_errors = [record.closure_error for record in attempts if record.reported_success]
     return ComparisonRow(
         robot=robot,
         task=task,
@@ -211,23 +214,23 @@ def _row(
         within_budget=within_budget_count,
         within_budget_interval=wilson_interval(within_budget_count, attempt_count),
         iterations=_median(
-            [trial.iterations for trial, is_reached in zip(attempts, are_reached, strict=True) if is_reached]
+            [record.iterations for record, is_reached in zip(attempts, are_reached, strict=True) if is_reached]
         ),
         call_seconds=idle_seconds or None,
         iteration_seconds=_median(seconds_per_iteration),
         median_seconds=nearest_rank(seconds, 0.5),
         p99_seconds=nearest_rank(seconds, 0.99),
-        position=_median([trial.position for trial in attempts]),
-        rotation=_median([trial.rotation for trial in attempts if not math.isnan(trial.rotation)]),
-        false_claims=sum(trial.claimed and not trial.verified for trial in attempts),
-        violations=sum(trial.violation > LIMIT_ROUNDING for trial in attempts),
-        worst_violation=max(trial.violation for trial in attempts),
-        worst_gap=max(gaps, default=None),
-        jumps=sum(trial.jumped for trial in attempts) if attempts[0].kind == TRACK else None,
+        position=_median([record.position_error for record in attempts]),
+        rotation=_median([record.rotation_error for record in attempts if not math.isnan(record.rotation_error)]),
+        false_claims=sum(record.reported_success and not record.verified for record in attempts),
+        violations=sum(record.limit_violation > LIMIT_ROUNDING for record in attempts),
+        worst_violation=max(record.limit_violation for record in attempts),
+        worst_gap=max(closure_errors, default=None),
+        jumps=sum(record.is_jump for record in attempts) if attempts[0].kind == TRACK else None,
         optimality=optimality,
-        branches=len(branches) if branch_trials else None,
+        branches=len(branches) if branch_records else None,
         branches_known=sum(len(known_branches.get((robot, task, target), ())) for target in targets)
-        if branch_trials
+        if branch_records
         else None,
     )
 
@@ -314,16 +317,19 @@ def success_matrix(
     titles: Mapping[str, str],
     value: Callable[[ComparisonRow], float] = lambda row: row.within_budget_share,
 ) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
-    """Return solvers, robots, and for each pair the mean of `value` over the tasks; None if all tasks are refused."""
+    """Return solvers, robots, and the mean of `value` over the tasks for each pair of solver and robot.
+
+    A refused task counts as 0. The mean is None if all tasks are refused.
+    """
     solvers = list(dict.fromkeys(row.solver for row in rows))
     robots = list(dict.fromkeys(row.robot for row in rows))
     means: dict[tuple[str, str], float | None] = {}
     for solver in solvers:
         for robot in robots:
             robot_rows = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
-            tried = [value(row) for row in robot_rows if not row.refused]
-            # a refused task counts as zero; otherwise a solver would improve its mean by refusing
-            means[solver, robot] = sum(tried) / len(robot_rows) if tried else None
+            values = [value(row) for row in robot_rows if not row.refused]
+            # a refused task counts as zero; otherwise the refusal of a difficult task would improve the mean
+            means[solver, robot] = sum(values) / len(robot_rows) if values else None
     return solvers, robots, means
 
 
@@ -400,8 +406,8 @@ def mean_over_robots(
     Every robot has the same weight. A mean over targets would favour slow solvers, because they solve fewer targets of
     the robots on which they are slow.
     """
-    tried = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
-    return sum(tried) / len(tried) if tried else None
+    values = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
+    return sum(values) / len(values) if values else None
 
 
 def first_attempt_share(row: ComparisonRow) -> float:
@@ -474,20 +480,25 @@ class Comparison:
         is_complete: False if the comparison was interrupted.
 
     Example:
-        >>> records = [mk.comparison.Trial(kind="attempt", robot="7r", task="pose", solver="lm", violation=0.0)]
-        >>> result = mk.comparison.Comparison(records, about={})
+        >>> record = mk.comparison.BenchmarkRecord(
+        ...     kind="attempt", robot="7r", task="pose", solver="lm", limit_violation=0.0
+        ... )
+        >>> result = mk.comparison.Comparison([record], about={})
         >>> result
-        <comparison of 1 solver, 1 robot, 1 task; 1 records>
+        <comparison of 1 solver, 1 robot, 1 task; 1 record>
         >>> result.rows[0].trials
         1
     """
 
-    def __init__(self, trials: Sequence[Trial], about: dict[str, Any], is_complete: bool = True) -> None:
+    def __init__(self, trials: Sequence[BenchmarkRecord], about: dict[str, Any], is_complete: bool = True) -> None:
         self.trials, self.about, self.is_complete = tuple(trials), about, is_complete
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Comparison:
         """Read a comparison that `to_csv` or `compare(csv=...)` wrote.
+
+        Args:
+            path: path of the CSV file; decompressed if it ends in .gz.
 
         Raises:
             FileMissing: the file cannot be read.
@@ -497,10 +508,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         def count_text(noun: str) -> str:
-            number = len({getattr(row, noun) for row in self.rows})
-            return f"{number} {noun}{'' if number == 1 else 's'}"
+            return format_count(len({getattr(row, noun) for row in self.rows}), noun)
 
-        counts = f"{count_text('solver')}, {count_text('robot')}, {count_text('task')}; {len(self.trials)} records"
+        record_count = format_count(len(self.trials), "record")
+        counts = f"{count_text('solver')}, {count_text('robot')}, {count_text('task')}; {record_count}"
         return f"<comparison of {counts}{'' if self.is_complete else '; interrupted'}>"
 
     @cached_property
@@ -548,7 +559,11 @@ class Comparison:
         robots: Iterable[str] | None = None,
         tasks: Iterable[str] | None = None,
     ) -> str:
-        """Return the table as text, with a block for each task of each robot; the arguments are as for `select`."""
+        """Return the table as text, with a block for each task of each robot; the arguments are as for `select`.
+
+        Args:
+            solvers, robots, tasks: names of the rows to show, one name or several; None: all.
+        """
         return text_table(self.select(solvers, robots, tasks), self.titles)
 
     def overview(self) -> str:
@@ -560,20 +575,27 @@ class Comparison:
         return f"{markdown_overview(self.rows, self.titles)}\n{markdown_table(self.rows, self.titles)}"
 
     def to_csv(self, path: str | Path) -> None:
-        """Write all records to a CSV file that `from_csv` reads; raises `CannotSave` if it cannot be written."""
+        """Write all records to a CSV file that `from_csv` reads; raises `CannotSave` if it cannot be written.
+
+        Args:
+            path: path of the file; compressed if it ends in .gz. An existing file is replaced.
+        """
         write_records(path, self.trials, self.about)
 
     def to_html(self, path: str | Path) -> None:
         """Write a report to a single HTML file: tables, a heat map, convergence, success against time.
 
         The report needs no network. Raises `CannotSave` if the file cannot be written.
+
+        Args:
+            path: path of the file; an existing file is replaced.
         """
         from mechanik.comparison.comparison_report import report_html
 
         final_path = Path(path)
-        temporary = final_path.with_name(f"{final_path.name}.part")
+        temporary_path = final_path.with_name(f"{final_path.name}.part")
         try:
-            temporary.write_text(report_html(self), encoding="utf-8")
-            temporary.replace(final_path)
+            temporary_path.write_text(report_html(self), encoding="utf-8")
+            temporary_path.replace(final_path)
         except OSError as error:
             raise CannotSave(f"{path} cannot be written: {error.strerror}") from None
