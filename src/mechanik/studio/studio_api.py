@@ -1,4 +1,4 @@
-"""Python interface of the studio: `Studio` opens a mechanism in the browser, `GoalHandle` moves a goal in it.
+"""Python interface of the studio: `Studio` opens a mechanism in the browser, and `GoalHandle` moves a goal.
 
 Programs and browser pages share one session. Both can move goals, and callbacks of the program receive each new state.
 """
@@ -36,40 +36,42 @@ log = logging.getLogger("mechanik.studio")
 
 
 class StateCallbacks:
-    """Calls the state callbacks of a program, in sequence, in a thread of their own.
+    """Calls the callbacks of a program with each state, one after the other, in a separate thread.
 
     A callback that raises is removed and its error is logged, so that it cannot stop the session.
     """
 
     def __init__(self, session: Session) -> None:
-        self._all: tuple[StateCallback, ...] = ()
+        self._callbacks: tuple[StateCallback, ...] = ()
         self._lock = threading.Lock()
-        session.subscribe(self._hear)
+        session.subscribe(self._call_all)
 
     def add(self, callback: StateCallback) -> Callable[[], None]:
         """Call `callback` with each state from now on; return a function that removes it."""
         with self._lock:
-            self._all = (*self._all, callback)
-        return lambda: self._drop(callback)
+            self._callbacks = (*self._callbacks, callback)
+        return lambda: self._remove(callback)
 
-    def _hear(self, state: LiveState) -> None:
-        for callback in self._all:
+    def _call_all(self, state: LiveState) -> None:
+        for callback in self._callbacks:
             try:
                 callback(state)
             except Exception as error:
-                log.error("a callback is not called again: %s: %s", type(error).__name__, error)
-                self._drop(callback)
+                log.error("a callback for states raised an error and was removed: %s: %s", type(error).__name__, error)
+                self._remove(callback)
 
-    def _drop(self, callback: StateCallback) -> None:
+    def _remove(self, callback: StateCallback) -> None:
         with self._lock:
-            self._all = tuple(other_callback for other_callback in self._all if other_callback is not callback)
+            self._callbacks = tuple(
+                other_callback for other_callback in self._callbacks if other_callback is not callback
+            )
 
 
 class GoalHandle:
     """A goal in a studio that the program and the pages can both move; made by `Studio.handle` and `Studio.pin`.
 
     Attributes:
-        number: number of the goal in the page protocol.
+        number: number of the goal in the messages of the studio.
     """
 
     def __init__(self, session: Session, callbacks: StateCallbacks, number: int) -> None:
@@ -78,12 +80,16 @@ class GoalHandle:
 
     @property
     def pose(self) -> Array:
-        """Current target pose in the world, (4, 4), read-only; the last move by the program or a page counts."""
+        """Current target pose in the world, (4, 4), read-only; the program and the pages can change it.
+
+        Raises:
+            UnknownName: the goal was removed.
+        """
         return self._goal().X
 
     @property
     def exists(self) -> bool:
-        """Whether the goal has not been removed."""
+        """Whether the goal exists; False after it was removed."""
         return any(goal.number == self.number for goal in self._session.goals)
 
     def move(self, pose: PoseLike) -> None:
@@ -99,9 +105,10 @@ class GoalHandle:
         self._session.move_goal(self.number, parse_pose(pose, self._goal().X[:3, :3]))
 
     def on_move(self, callback: Callable[[Array], Any]) -> Callable[[], None]:
-        """Call `callback` after each move of the goal, whoever moves it.
+        """Call `callback` after the program or a page has moved the goal.
 
-        The callback runs in a separate thread, with the first state that the solver computes for the new pose.
+        The callback runs in a separate thread, after the next state of the solver. Several moves between two states
+        give one call with the newest pose.
 
         Args:
             callback: receives the target pose in the world, (4, 4).
@@ -109,14 +116,14 @@ class GoalHandle:
         Returns:
             A function that removes the callback.
         """
-        last = self.pose
+        last_pose = self.pose
 
         def notify_if_moved(_: LiveState) -> None:
-            nonlocal last
+            nonlocal last_pose
             if self.exists:
-                before, last = last, self.pose
-                if last is not before and (last != before).any():
-                    callback(last)
+                previous_pose, last_pose = last_pose, self.pose
+                if last_pose is not previous_pose and (last_pose != previous_pose).any():
+                    callback(last_pose)
 
         return self._callbacks.add(notify_if_moved)
 
@@ -126,19 +133,19 @@ class GoalHandle:
             self._session.remove_goal(self.number)
 
     def __repr__(self) -> str:
-        return f"Handle({self._goal().name!r})" if self.exists else "Handle(removed)"
+        return f"GoalHandle({self._goal().name!r})" if self.exists else "GoalHandle(removed)"
 
     def _goal(self) -> InteractiveGoal:
         for goal in self._session.goals:
             if goal.number == self.number:
                 return goal
-        raise UnknownName("handle", self.number, [str(goal.number) for goal in self._session.goals])
+        raise UnknownName("goal", self.number, [str(goal.number) for goal in self._session.goals])
 
 
 NOTEBOOK_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*")
-"""Origins that may embed the studio in a frame once a notebook displays it."""
+"""Origins of web pages that may embed the studio after a notebook has displayed it."""
 NOTEBOOK_HEIGHT_PX = 600
-"""Height of the frame in a notebook, pixels."""
+"""Height of the studio in a notebook, pixels."""
 
 
 class Studio:
@@ -150,8 +157,9 @@ class Studio:
 
     Args:
         mechanism: the mechanism to show.
-        avoid: what the links must not collide with, as for `Solver`: "self", obstacles or both; see `avoid`.
-        clearance: distance that is kept, m.
+        avoid: what the links must not collide with, as for `Solver`: "self", obstacles or both; see the method `avoid`.
+            None: avoid nothing.
+        clearance: distance that the links keep, m; used only with `avoid`.
         port: TCP port; 0: any free port.
         host: address to listen on; every address but the loopback can be reached from other machines.
         open_browser: whether to open the browser; `link` is available in both cases.
@@ -190,7 +198,7 @@ class Studio:
         assert shared_host is not None
         self.session: Session = shared_host.session
         self._callbacks = StateCallbacks(self.session)
-        self._first_goals = tuple(goal.number for goal in self.session.goals)
+        self._default_goal_numbers = tuple(goal.number for goal in self.session.goals)
         if avoid is not None:
             try:
                 self.avoid(avoid, clearance=clearance)
@@ -209,7 +217,7 @@ class Studio:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism that is shown, a copy of the original; a page may have opened another one."""
+        """The mechanism that is shown: a copy of the original, or a mechanism that a page has opened."""
         return self.session.mechanism
 
     @property
@@ -218,7 +226,7 @@ class Studio:
         return read_only(np.array(self.session.q))
 
     def show(self, q: ArrayLike | Solution) -> None:
-        """Move the mechanism to a configuration; goals that are not pinned move with it, so that it stays there.
+        """Move the mechanism to a configuration; goals that are not pinned move with their links.
 
         Args:
             q: (nq,) in m and rad, brought inside the limits; or a solution.
@@ -245,10 +253,10 @@ class Studio:
         Args:
             link: name of the link.
             kind: kind of the goal: "pose", "point", "orientation", "look_at" and others, see `GoalKind`.
-            at: point of the link, in the frame of the link, m.
-            pose: target in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None: the
-                present pose.
-            name: label of the goal; default: the name of the link.
+            at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
+            pose: target in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None: a target
+                that the present configuration meets.
+            name: label of the goal; default: the name of the link. A number is appended to a name that is in use.
 
         Returns:
             The handle of the goal.
@@ -293,7 +301,8 @@ class Studio:
         Obstacles are drawn. Links and obstacles in collision are shown in red.
 
         Args:
-            avoid: "self" (links against each other), obstacles or both; None: avoid nothing, but show self-collisions.
+            avoid: "self" (links against each other), obstacles or both; None: remove all obstacles, avoid nothing, and
+                show self-collisions.
             clearance: distance that the links keep, m.
             allow: pairs of names that may touch.
             forbid: pairs of names that are checked although they would be left out by default.
@@ -347,25 +356,29 @@ class Studio:
     def settle(self, seconds: float = 5.0) -> LiveState:
         """Wait until the solver is at rest with the present goals and all callbacks have received its last state.
 
-        Do not call it from a callback: it waits for callbacks.
+        Do not call this method from a callback, since it waits for callbacks.
 
         Args:
             seconds: maximum time, s.
 
         Returns:
-            The state at the end, also after the maximum time.
+            The newest state, also if the maximum time is over.
+
+        Raises:
+            StudioError: the studio was closed.
         """
         self._check_open()
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
+        deadline = time.monotonic() + seconds
+        while (remaining_seconds := deadline - time.monotonic()) > 0:
             with self.session.lock:
                 live, solver_session_count = self.session.live, self.session.solver_session_count
-                if self.session.running and not live.running:  # an undo has restored a state at rest
+                if self.session.running and not live.running:  # undo has restored a state at rest
                     return replace(live.state, q=self.session.q, is_at_rest=True)
                 future = live.solve()
             try:
-                state = future.result(left)
-                self.session.state_subscribers.wait((solver_session_count, state.sequence), until - time.monotonic())
+                state = future.result(remaining_seconds)
+                state_number = solver_session_count, state.sequence
+                self.session.state_subscribers.wait(state_number, deadline - time.monotonic())
                 if live is self.session.live:
                     return state
             except CancelledError:  # a goal was moved or another mechanism was opened during the wait
@@ -410,7 +423,9 @@ class Studio:
     def __enter__(self) -> Studio:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -419,29 +434,31 @@ class Studio:
     # ---- notebooks -------------------------------------------------------------------------------
 
     def _repr_html_(self) -> str:
-        """Return a frame with the page, for notebooks.
+        """Return HTML that embeds the page in a notebook.
 
-        The address contains the token. A saved notebook cannot open a later studio, since each one has another token.
+        The address contains the access token. A saved notebook cannot open a later studio, since each studio has its
+        own token.
         """
         if not self.is_open:
             return "<p>This studio is closed.</p>"
         self._server.access.frame_ancestors = NOTEBOOK_ORIGINS
-        # browsers store the cookie of a frame only for the site of the notebook, and most notebooks run at "localhost"
-        alone = html.escape(self.link, quote=True)
-        inside = alone.replace(f"//{LOOPBACK}:", "//localhost:")
+        # browsers store the cookie of an embedded page only for the site of the notebook, which is mostly "localhost"
+        window_link = html.escape(self.link, quote=True)
+        frame_link = window_link.replace(f"//{LOOPBACK}:", "//localhost:")
         name = f"mechanik-{self._server.port}"
         return (
-            f'<iframe id="{name}" src="{inside}" width="100%" height="{NOTEBOOK_HEIGHT_PX}" style="border: 0"></iframe>'
+            f'<iframe id="{name}" src="{frame_link}" width="100%" height="{NOTEBOOK_HEIGHT_PX}" style="border: 0">'
+            "</iframe>"
             f"<script>if (location.hostname === {LOOPBACK!r}) document.getElementById({name!r}).src = {self.link!r};"
-            f'</script><p><a href="{alone}" target="_blank">Open the studio in its own window</a></p>'
+            f'</script><p><a href="{window_link}" target="_blank">Open the studio in its own window</a></p>'
         )
 
     def _handle(self, kind: GoalKind, link: str, **options: Any) -> GoalHandle:
         self._check_open()
         number = self.session.add_goal(kind, link, **options)
-        first, self._first_goals = self._first_goals, ()
-        for first_number in first:
-            GoalHandle(self.session, self._callbacks, first_number).remove()
+        default_goal_numbers, self._default_goal_numbers = self._default_goal_numbers, ()
+        for default_goal_number in default_goal_numbers:
+            GoalHandle(self.session, self._callbacks, default_goal_number).remove()
         return GoalHandle(self.session, self._callbacks, number)
 
     def _check_open(self) -> None:

@@ -41,7 +41,7 @@ def plan_with_ompl(
         time.
     """
     base, geometric, util = _ompl()
-    moving = space.moving
+    moving = space.moving_indices
     with _without_log(util):
         util.RNG.setSeed(int(rng.integers(1, 2**31)))
         lower, upper = space.bounds(np.vstack([start, goals]))
@@ -162,7 +162,7 @@ def _ompl_state(ompl_space: Any, x: Array, is_flat: bool) -> Any:
 
 def _constraint_rank(space: PlanningSpace, q: Array) -> int:
     """Number of entries of q that depend on the others."""
-    J = space.loops.residual(q)[1] * space.free if space.has_loops else np.zeros((0, 0))
+    J = space.loops.residual(q)[1] * space.can_move if space.has_loops else np.zeros((0, 0))
     return (int(np.linalg.matrix_rank(J, tol=1e-6)) if J.size else 0) + len(space.mechanism.space.quaternions_q)
 
 

@@ -112,7 +112,7 @@ def test_motion_and_loss_of_distance_are_within_the_bound(seed: int, name: str, 
     *_, spheres, pairs = certificate._kernel_scene(tables)
     segment = random_path(collider, seed, 2, size)
     rates, s = segment[1] - segment[0], np.linspace(0.0, 1.0, 60)
-    bound = motion_bounds_along(tables.nodes, spheres, pairs, segment[0], rates, s, len(tables.pair_groups))
+    bound = motion_bounds_along(tables.nodes, spheres, pairs, segment[0], rates, s, len(tables.pair_lists))
     assert np.isfinite(bound[1]).all()
     q = segment[0] + s[:, None] * rates
     for row, a in ((int(pair[PAIR_ROW]), int(pair[BODY_A])) for pair in pairs if pair[BODY_B] < 0):
@@ -120,11 +120,11 @@ def test_motion_and_loss_of_distance_are_within_the_bound(seed: int, name: str, 
         directions = rng.normal(size=(40, 3))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         points = spheres[a, SPHERE_CENTRE : SPHERE_CENTRE + 3] + spheres[a, SPHERE_RADIUS] * directions
-        X = collider.mechanism.pose(body.name, q) @ inverse(body.frame)
+        X = collider.mechanism.pose(body.name, q) @ inverse(body.X_node_body)
         positions = apply(X[:, None], points)
         assert (np.linalg.norm(positions - positions[0], axis=2).max(axis=1) <= bound[:, row] + 1e-9).all()
-    # the first row of each pair group is its nearest pair
-    first = np.cumsum([0, *tables.pair_groups[:-1, 4]])
+    # the first row of each pair list is its nearest pair
+    first = np.cumsum([0, *tables.pair_lists[:-1, 4]])
     distances = collider.distances_and_jacobian(q)[0][:, first]
     assert (np.abs(distances - distances[0]) <= bound + 1e-9).all()
 

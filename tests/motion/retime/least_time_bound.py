@@ -23,10 +23,10 @@ def least_time(limits: PaceConstraints, coefficients: Array) -> float:
     """Lower bound (s) for paces that are splines on the same knots as the given one, coefficients (K + 2,)."""
     sparse: Any = import_module("scipy.sparse")
     optimize: Any = import_module("scipy.optimize")
-    count, sample_count = len(coefficients), len(limits.piece)
-    rows, columns = np.repeat(np.arange(sample_count), 3), (limits.piece[:, None] + np.arange(3)).ravel()
+    count, sample_count = len(coefficients), len(limits.sample_pieces)
+    rows, columns = np.repeat(np.arange(sample_count), 3), (limits.sample_pieces[:, None] + np.arange(3)).ravel()
     y, dy, ddy = (
-        sparse.csr_matrix((limits.local[:, order].ravel(), (rows, columns)), (sample_count, count))
+        sparse.csr_matrix((limits.sample_shapes[:, order].ravel(), (rows, columns)), (sample_count, count))
         for order in range(3)
     )
     identity, zero = sparse.identity(sample_count, format="csr"), sparse.csr_matrix((sample_count, sample_count))
@@ -53,6 +53,8 @@ def _weights(limits: PaceConstraints) -> Array:
     """Weight of each sample in the integral over the profile's time, s, by trapezoids."""
     widths = np.diff(limits.u)
     knots = np.concatenate([[-widths[0]], limits.u, [limits.u[-1] + widths[-1]]])
-    sample_times = (limits.local[:, 0] * neighbours(0.5 * (knots[1:] + knots[:-1]))[limits.piece]).sum(axis=1)
+    sample_times = (limits.sample_shapes[:, 0] * neighbours(0.5 * (knots[1:] + knots[:-1]))[limits.sample_pieces]).sum(
+        axis=1
+    )
     edges = np.concatenate([limits.u[:1], 0.5 * (sample_times[1:] + sample_times[:-1]), limits.u[-1:]])
     return np.diff(edges)

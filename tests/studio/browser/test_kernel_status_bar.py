@@ -31,7 +31,7 @@ def test_text_is_there_while_kernels_are_compiled_and_goes_when_they_are_ready(d
     server = serve(("scene", "hexapod"), port=0)
     try:
         studio = Studio.open(browser, server.link, theme=theme)
-        says(studio, "compiling kernels, 3 of 4: solving is slower until then")
+        says(studio, "compiling kernels, 3 of 4 ready: solving is slower")
         box, bar = (studio.page.locator(selector).bounding_box() for selector in (BAR, "footer.status"))
         assert box["x"] >= bar["x"]
         assert box["x"] + box["width"] <= bar["x"] + bar["width"]

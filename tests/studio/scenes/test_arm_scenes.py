@@ -11,7 +11,7 @@ from scene_player import ScenePlayer
 from mechanik.spatial import apply
 from mechanik.studio.messages.requests import EditModel
 from mechanik.studio.scenes.arm_scenes import SPHERICAL_CONE_ANGLE, dh_row_texts, dh_table_json, make_ccd_arm
-from mechanik.studio.scenes.goal_scenes import DIRECTIONS
+from mechanik.studio.scenes.goal_scenes import DOF_TITLES
 from mechanik.studio.scenes.linkage_scenes import CRANK_LINKAGES, trace_point
 
 
@@ -30,7 +30,7 @@ def test_any_choice_of_directions_is_followed_for_as_long_as_one_likes(motion):
 
 def test_goal_without_constrained_directions_does_not_count():
     with ScenePlayer("partial_goals") as player:
-        for name in DIRECTIONS:
+        for name in DOF_TITLES:
             player.set(name, False)
         assert not player.session.goals[0].enabled
         player.set("motion", "both")
@@ -39,7 +39,7 @@ def test_goal_without_constrained_directions_does_not_count():
         np.testing.assert_array_equal(player.q, before)
         player.set("EY", True)
         assert player.session.goals[0].enabled
-        assert set(player.session.goals[0].free) == {*DIRECTIONS} - {"EY"}
+        assert set(player.session.goals[0].free) == {*DOF_TITLES} - {"EY"}
 
 
 def test_free_direction_stays_and_constrained_directions_are_met():

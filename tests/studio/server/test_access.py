@@ -85,7 +85,7 @@ def test_used_port_is_refused_and_the_default_is_the_next_free_port(server, page
         serve(port=server.port, page=page)
     with pytest.raises(StudioError, match="65535"):
         serve(port=70_000, page=page)
-    with pytest.raises(StudioError, match="not an address of this machine"):
+    with pytest.raises(StudioError, match="Choose an address of this machine"):
         serve(host="203.0.113.1", port=0, page=page)
     first = serve(page=page)
     second = serve(page=page)

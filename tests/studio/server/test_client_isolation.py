@@ -171,9 +171,9 @@ def test_slot_is_free_when_all_work_of_its_session_has_ended(monkeypatch):
         time.sleep(0.02)
     may_end.set()
     until = time.monotonic() + PATIENCE
-    while pool._reserved_slots and time.monotonic() < until:
+    while pool._reserved_slot_count and time.monotonic() < until:
         time.sleep(0.01)
-    assert not pool._reserved_slots
+    assert not pool._reserved_slot_count
 
 
 def test_scene_that_fails_in_is_animated_does_not_end_its_session(server, monkeypatch, caplog):

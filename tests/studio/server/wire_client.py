@@ -136,7 +136,7 @@ class WireClient:
 
 
 def cookie_of(server) -> str:
-    return f"{server.access.cookie}={server.access.token}"
+    return f"{server.access.cookie_name}={server.access.token}"
 
 
 def fetch(address: str, **options) -> httpx.Response:

@@ -138,7 +138,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices, shifts=st.lists(vectors, max_size=4), lets_go=st.booleans())
     def drag_obstacle(self, which: int, shifts: list[Any], lets_go: bool) -> None:
-        obstacles = self.harness.session.active.edit_state.collisions.obstacles
+        obstacles = self.harness.session.active.edit_state.collision_settings.obstacles
         if not obstacles:
             return
         place = which % len(obstacles)
@@ -152,7 +152,7 @@ class AnyRequests(RuleBasedStateMachine):
 
     @rule(which=indices)
     def remove_obstacle(self, which: int) -> None:
-        obstacles = self.harness.session.active.edit_state.collisions.obstacles
+        obstacles = self.harness.session.active.edit_state.collision_settings.obstacles
         self.try_to(ask.RemoveObstacle(obstacles[which % len(obstacles)].name if obstacles else "nothing"))
 
     @rule(which=indices, value=st.floats(-2, 2))

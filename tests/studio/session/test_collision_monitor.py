@@ -57,7 +57,7 @@ def names(harness: SessionHarness, event: ContactsChanged) -> set[str]:
 
 def truly_hit(harness: SessionHarness) -> set[str]:
     """By a collider of our own."""
-    collisions = harness.session.active.edit_state.collisions
+    collisions = harness.session.active.edit_state.collision_settings
     collider = mk.Collider(harness.session.mechanism, collisions.avoid)
     return {name for contact in collider.contacts(harness.session.q) for name in (contact.a, contact.b)}
 
@@ -197,7 +197,7 @@ def test_a_joint_that_is_turned_by_hand_goes_through_a_wall_unless_that_is_avoid
     harness.session.set_collision_avoidance(
         [mk.Obstacle(mk.Box((0.2, 0.1, 1.0)), (0.25, 0.25, 0.5), name="side")], mode=mode
     )
-    watch = mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collisions.avoid)
+    watch = mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collision_settings.avoid)
     harness.turn(0, 0.8, steps=12)
     assert watch.is_free(harness.session.q, -TOUCHING) == (mode == "avoid")
 
@@ -315,7 +315,7 @@ def test_arm_avoids_an_obstacle_that_is_moved_into_it(harness):
     for x in (0.5, 0.44, 0.4, 0.37, 0.34):
         harness.session.move_obstacle("wall", (x, 0.0, 0.5))
         harness.rest()
-    collider = mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collisions.avoid)
+    collider = mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collision_settings.avoid)
     assert collider.distance(harness.session.q) > 0.005 - TOUCHING
     assert np.abs(harness.session.q - harness.session.mechanism.configurations["home"]).max() > 1e-3
 
@@ -386,7 +386,7 @@ def test_tool_slides_along_the_obstacles_of_the_table_scene():
     with SessionHarness(scenes=SCENES) as harness:
         harness.ask(OpenScene("table"))
         assert looked(harness).reason == ""
-        collider = mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collisions.avoid)
+        collider = mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collision_settings.avoid)
         goal = harness.session.goals[0].number
         frame = harness.drag(goal, (0.0, 0.0, -0.4), steps=10)  # into the table
         assert collider.distance(harness.session.q) > 0.01 - TOUCHING

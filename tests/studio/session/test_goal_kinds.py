@@ -92,7 +92,7 @@ def test_a_new_target_means_the_objective_that_would_be_made_anew(kind: GoalKind
         session.add_goal(kind, TIP)
         goal = session.goals[-1]
         for motion in (SMALL, make_pose(np.eye(3), SMALL[:3, 3])):
-            moved = goal.with_frame(read_only(motion @ goal.X))
+            moved = goal.with_pose_matrix(read_only(motion @ goal.X))
             target = moved.target_after(goal)
             if target is not None:
                 with_target = make_objective(goal, FLAT).with_target(target).residual(ARM, q)

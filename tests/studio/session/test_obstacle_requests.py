@@ -47,7 +47,10 @@ INTO = np.array([0.05, 0.0, 0.0])
 
 
 def poses(harness: SessionHarness) -> dict[str, np.ndarray]:
-    return {obstacle.name: obstacle.pose.matrix for obstacle in harness.session.active.edit_state.collisions.obstacles}
+    return {
+        obstacle.name: obstacle.pose.matrix
+        for obstacle in harness.session.active.edit_state.collision_settings.obstacles
+    }
 
 
 def hold(harness: SessionHarness, name: str, pose) -> None:
@@ -72,7 +75,7 @@ def looked(harness: SessionHarness) -> set[str]:
 
 
 def collider(harness: SessionHarness) -> mk.Collider:
-    return mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collisions.avoid)
+    return mk.Collider(harness.session.mechanism, harness.session.active.edit_state.collision_settings.avoid)
 
 
 def bodies(harness: SessionHarness) -> int:
@@ -223,7 +226,7 @@ def test_typed_sizes_are_broadcast_and_checked_for_collisions_and_undone(harness
     elif kind != "box":
         harness.ask(AddObstacle(kind, OFF))
     harness.ask(SetCollisions("avoid"))
-    name, before = f"{kind} 1", harness.session.active.edit_state.collisions.obstacle(f"{kind} 1").shape
+    name, before = f"{kind} 1", harness.session.active.edit_state.collision_settings.obstacle(f"{kind} 1").shape
     harness.ask(ResizeObstacle(name, sizes))
     obstacles = {obstacle.name: obstacle for obstacle in harness.last(Obstacles).obstacles}
     assert (obstacles[name].kind, obstacles[name].shape.kind, obstacles[name].shape.sizes) == (kind, kind, sizes)
@@ -232,7 +235,7 @@ def test_typed_sizes_are_broadcast_and_checked_for_collisions_and_undone(harness
     harness.ask(ResizeObstacle(name, sizes))
     assert len(harness.session.history) == steps, "the same again is no step"
     harness.ask(Undo())
-    assert harness.session.active.edit_state.collisions.obstacle(name).shape == before
+    assert harness.session.active.edit_state.collision_settings.obstacle(name).shape == before
 
 
 def test_a_sphere_that_grows_into_an_arm_is_hit(harness):
@@ -265,7 +268,7 @@ def test_several_that_are_added_do_not_stand_in_one_another():
         assert list(poses(harness)) == ["box 1", "box 2", "box 3", "box 4"]
         places = np.array([X[:3, 3] for X in poses(harness).values()])
         gaps = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(4)
-        edge = harness.session.active.edit_state.collisions.obstacles[0].shape.size[0]
+        edge = harness.session.active.edit_state.collision_settings.obstacles[0].shape.size[0]
         assert gaps.min() > np.sqrt(3) * edge
         assert looked(harness) == set()
 
@@ -349,9 +352,9 @@ def test_there_are_not_more_than_can_be_looked_after(harness):
 def test_pairs_that_named_one_that_is_removed_go_with_it(harness):
     harness.session.set_collision_avoidance(mode="avoid", allow=[("panda_hand", "box 1")])
     harness.ask(RemoveObstacle("box 1"))
-    assert harness.session.active.edit_state.collisions.allow == ()
+    assert harness.session.active.edit_state.collision_settings.allow == ()
     harness.ask(Undo())
-    assert harness.session.active.edit_state.collisions.allow == (("panda_hand", "box 1"),)
+    assert harness.session.active.edit_state.collision_settings.allow == (("panda_hand", "box 1"),)
 
 
 # ---- scenes -----------------------------------------------------------------------------------
@@ -441,7 +444,7 @@ def test_pages_know_the_present_obstacles_after_any_requests(page_requests):
                 if isinstance(event, ObstacleMoved):
                     assert event.obstacle.name in known
                     known[event.obstacle.name] = event.obstacle.pose
-            there = harness.session.active.edit_state.collisions.obstacles
+            there = harness.session.active.edit_state.collision_settings.obstacles
             assert list(known) == [obstacle.name for obstacle in there]
             for obstacle in there:
                 np.testing.assert_allclose(known[obstacle.name][:3], obstacle.pose.position, atol=0)

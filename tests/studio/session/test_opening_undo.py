@@ -27,7 +27,7 @@ from mechanik.studio.session import undo_history as history
 def stands(harness: SessionHarness) -> tuple[object, ...]:
     session = harness.session
     goals = [(goal.number, goal.pose) for goal in session.goals]
-    return session.active.model, session.q.tobytes(), goals, session.active.edit_state.bounds, session.scene
+    return session.active.model, session.q.tobytes(), goals, session.active.edit_state.limits, session.scene
 
 
 def test_what_was_opened_is_taken_back_and_opened_again_to_the_bit() -> None:

@@ -17,7 +17,7 @@ from mechanik.studio.session import motion_recorder as exports
 from mechanik.studio.session import motion_recorder as recorder_file
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.model_index import ModelIndex
-from mechanik.studio.session.motion_recorder import MEDIA_TYPES, MotionRecorder
+from mechanik.studio.session.motion_recorder import FILE_TYPES, MotionRecorder
 
 
 def recorded(harness: SessionHarness) -> None:
@@ -62,7 +62,7 @@ def test_the_mechanism_is_written_as_it_stands() -> None:
 
 def test_exported_files_are_stored_for_a_while_and_an_empty_recording_is_rejected() -> None:
     with SessionHarness("ur5") as harness:
-        for kind in MEDIA_TYPES:
+        for kind in FILE_TYPES:
             if kind not in ("mechanism", "urdf"):
                 with pytest.raises(InvalidOperation, match="record"):
                     harness.ask(Export(kind))
@@ -124,7 +124,7 @@ def test_a_recording_ends_by_itself_and_says_so(monkeypatch: pytest.MonkeyPatch)
         harness.wait(lambda: not harness.session.recorder.is_recording)
         harness.tick()
         assert harness.last(Recording).frames == 5
-        assert any("ended" in notice.text for notice in harness.all(Notice))
+        assert any("stopped" in notice.text for notice in harness.all(Notice))
 
 
 def test_playback_interpolates_between_states_and_rests_during_a_pause() -> None:

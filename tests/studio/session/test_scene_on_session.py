@@ -158,7 +158,7 @@ def test_there_are_at_most_200_steps_back() -> None:
             harness.ask(requests.Undo())
         with pytest.raises(InvalidOperation, match="nothing to undo"):
             harness.ask(requests.Undo())
-        assert harness.session.active.edit_state.hidden == {"tool"}, "as it was after the fifth step"
+        assert harness.session.active.edit_state.hidden_links == {"tool"}, "as it was after the fifth step"
 
 
 def test_files_that_came_along_are_given_by_number_and_no_others() -> None:

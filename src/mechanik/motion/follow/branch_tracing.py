@@ -2,7 +2,7 @@
 
 A continuation step starts at the extrapolation of the previous step. If its result deviates too much from the
 extrapolation, the step is halved until the deviation is small or the branch ends. A jump to another branch does not
-shrink with the step, so a trace stays on its branch, and the s where the branch ends is located to a fraction of the
+shrink with the step, so a trace stays on its branch. The s where the branch ends is located to a fraction of the
 distance between waypoints (E. L. Allgower, K. Georg, "Numerical Continuation Methods", Springer 1990).
 """
 
@@ -18,10 +18,11 @@ from mechanik.solver.start_configurations import halton_configurations
 from mechanik.spatial.array import Array
 
 BRANCH_STARTS = 256
-"""Number of starts of the search for all branches at a waypoint, if there is no closed form."""
+"""Largest number of starts of the search for branches at an s. For a redundant mechanism whose problem is not batched,
+an eighth of them is used."""
 MIN_SAMPLE_DISTANCE = 0.1
 """rad and m: smallest distance between two samples, if the mechanism is redundant."""
-SAME_BRANCH = 1e-4
+SAME_BRANCH_DISTANCE = 1e-4
 """rad or m: configurations closer than this belong to the same branch."""
 STARTS_PER_BATCH = 64
 """Number of starts that are solved together."""
@@ -30,24 +31,25 @@ ENOUGH_BRANCHES_RATIO = 2
 
 
 def branches_at(
-    problem: FollowProblem, s: float, q_near: Array, samples: int, ignore_collisions: bool = False
+    problem: FollowProblem, s: float, q_near: Array, max_samples: int, ignore_collisions: bool = False
 ) -> Array:
     """Find configurations (n, nq) that meet the goals at s: all of them, or samples if the mechanism is redundant.
 
     Args:
-        q_near: (nq,) the configuration nearest to `q_near` is always included.
-        samples: largest number of samples, if the mechanism is redundant. If branches are searched from many starts, as
-            for mechanisms with loops, at most half as many branches are returned: a hexapod has 64 branches, because
-            each strut can be rotated by pi.
+        q_near: (nq,) preferred configuration: if only some of the found configurations are selected, the nearest to
+            `q_near` is selected first.
+        max_samples: largest number of samples, if the mechanism is redundant. If branches are searched from many
+            starts, as for mechanisms with loops, at most half as many branches are returned. A mechanism with loops can
+            have many branches: a hexapod has 64, because each strut can be rotated by pi.
         ignore_collisions: whether to include configurations that violate the clearance.
     """
     if problem.redundancy:
-        return _select_spread(problem, q_near, _sample_self_motion(problem, s, q_near, ignore_collisions), samples)
+        return _select_spread(problem, q_near, _sample_self_motion(problem, s, q_near, ignore_collisions), max_samples)
     if problem.has_all_solutions:
         solver, target = problem.solver_at(s)
-        branches = solver.solve_all(target, q0=q_near, tries=BRANCH_STARTS).q
+        branches = solver.solve_all(target, q0=q_near, max_attempts=BRANCH_STARTS).q
     else:
-        branches = _branches_from_starts(problem, s, q_near, max(samples // 2, 1))
+        branches = _branches_from_starts(problem, s, q_near, max(max_samples // 2, 1))
     if not len(branches) or ignore_collisions:
         return branches
     q, codes = problem.project(np.full(len(branches), s), branches)
@@ -58,14 +60,15 @@ def _branches_from_starts(problem: FollowProblem, s: float, q_near: Array, count
     """Up to `count` configurations (n, nq) to which descents from many starts converge."""
     solver, target = problem.solver_at(s)
     branches = np.zeros((0, problem.space.nq))
-    with search_context(solver, target, q_near, helpers=solver._search_helpers) as context:
+    with search_context(solver, target, q_near, descent_and_cache=solver._descent_and_cache) as context:
         for first_start in range(0, BRANCH_STARTS, STARTS_PER_BATCH):
             starts = context.starts(first_start, STARTS_PER_BATCH, None)
             if first_start == 0:
                 starts[0] = q_near
-            candidates, within_limits = context.constraints.unwrap(context.descend(starts), q_near)
-            for q in candidates[within_limits]:
-                if not (np.abs(problem.wrapped_difference(q, branches)).max(axis=1, initial=0.0) < SAME_BRANCH).any():
+            candidates, is_within_limits = context.constraints.unwrap(context.descend(starts), q_near)
+            for q in candidates[is_within_limits]:
+                distances = np.abs(problem.wrapped_difference(q, branches)).max(axis=1, initial=0.0)
+                if not (distances < SAME_BRANCH_DISTANCE).any():
                     branches = np.concatenate([branches, q[None]])
             if len(branches) >= ENOUGH_BRANCHES_RATIO * count:
                 break
@@ -89,16 +92,16 @@ def _select_spread(problem: FollowProblem, q_near: Array, candidates: Array, cou
     """Select up to `count` of the configurations (n, nq): first the nearest to `q_near`, then far from each other."""
     if not len(candidates):
         return candidates
-    selected = [int(np.argmin(np.linalg.norm(problem.wrapped_difference(q_near, candidates), axis=1)))]
+    selected_indices = [int(np.argmin(np.linalg.norm(problem.wrapped_difference(q_near, candidates), axis=1)))]
     distances = np.full(len(candidates), np.inf)
-    while len(selected) < count:
+    while len(selected_indices) < count:
         distances = np.minimum(
-            distances, np.linalg.norm(problem.wrapped_difference(candidates[selected[-1]], candidates), axis=1)
+            distances, np.linalg.norm(problem.wrapped_difference(candidates[selected_indices[-1]], candidates), axis=1)
         )
-        if distances.max() < (MIN_SAMPLE_DISTANCE if problem.redundancy else SAME_BRANCH):
+        if distances.max() < (MIN_SAMPLE_DISTANCE if problem.redundancy else SAME_BRANCH_DISTANCE):
             break
-        selected.append(int(np.argmax(distances)))
-    return candidates[selected]
+        selected_indices.append(int(np.argmax(distances)))
+    return candidates[selected_indices]
 
 
 MAX_HALVINGS, FINEST_HALVINGS = 6, 20
@@ -142,34 +145,38 @@ def trace_branches(problem: FollowProblem, q: Array, s: Array) -> list[TracedBra
         q: (K, nq) configurations that meet the goals at s[0].
         s: (M,), increasing or decreasing.
     """
-    count, M = len(q), len(s)
-    traces = np.empty((M, count, problem.space.nq))
+    branch_count, waypoint_count = len(q), len(s)
+    traces = np.empty((waypoint_count, branch_count, problem.space.nq))
     traces[0] = q
-    dq_ds = np.full((count, problem.space.nv), np.nan)  # nan: no previous step
-    reached_counts = np.full(count, M)
-    s_end, q_end, codes = np.full(count, s[-1]), q.copy(), np.full(count, FEASIBLE)
-    active = np.arange(count)
-    for m in range(1, M):
-        if not len(active):
+    dq_ds = np.full((branch_count, problem.space.nv), np.nan)  # nan: no previous step
+    reached_counts = np.full(branch_count, waypoint_count)
+    s_end, q_end, codes = np.full(branch_count, s[-1]), q.copy(), np.full(branch_count, FEASIBLE)
+    active_indices = np.arange(branch_count)
+    for m in range(1, waypoint_count):
+        if not len(active_indices):
             break
-        q_current, ds = traces[m - 1, active], float(s[m] - s[m - 1])
+        q_current, ds = traces[m - 1, active_indices], float(s[m] - s[m - 1])
         q_next, next_dq_ds, step_codes = _continuation_step(
-            problem, q_current, dq_ds[active], np.full(len(active), s[m]), np.full(len(active), ds)
+            problem,
+            q_current,
+            dq_ds[active_indices],
+            np.full(len(active_indices), s[m]),
+            np.full(len(active_indices), ds),
         )
-        failed = np.flatnonzero(step_codes != FEASIBLE)
-        q_next[failed], next_dq_ds[failed], step_codes[failed], s_failed = _trace_adaptively(
-            problem, q_current[failed], dq_ds[active[failed]], float(s[m - 1]), float(s[m])
+        failed_indices = np.flatnonzero(step_codes != FEASIBLE)
+        q_next[failed_indices], next_dq_ds[failed_indices], step_codes[failed_indices], s_reached = _trace_adaptively(
+            problem, q_current[failed_indices], dq_ds[active_indices[failed_indices]], float(s[m - 1]), float(s[m])
         )
         is_reached = step_codes == FEASIBLE
-        k = active[~is_reached]
-        reached_counts[k], s_end[k] = m, s_failed[step_codes[failed] != FEASIBLE]
+        k = active_indices[~is_reached]
+        reached_counts[k], s_end[k] = m, s_reached[step_codes[failed_indices] != FEASIBLE]
         q_end[k], codes[k] = q_next[~is_reached], step_codes[~is_reached]
-        traces[m, active], dq_ds[active] = q_next, next_dq_ds
-        active = active[is_reached]
-    q_end[active] = traces[M - 1, active]
+        traces[m, active_indices], dq_ds[active_indices] = q_next, next_dq_ds
+        active_indices = active_indices[is_reached]
+    q_end[active_indices] = traces[waypoint_count - 1, active_indices]
     return [
         TracedBranch(traces[: reached_counts[k], k].copy(), float(s_end[k]), q_end[k], int(codes[k]))
-        for k in range(count)
+        for k in range(branch_count)
     ]
 
 
@@ -185,8 +192,8 @@ def _continuation_step(
         ds: (K,) lengths of the step in s.
 
     Returns:
-        Configurations (K, nq), derivatives by s (K, nv), and codes (K,). The code is also UNMET for a possible jump,
-        and also IN_COLLISION for a collision along the segment.
+        Configurations (K, nq), derivatives by s (K, nv), and codes (K,). A possible jump has the code UNMET, or
+        IN_COLLISION if it goes around an obstacle. A collision along the segment has the code IN_COLLISION.
     """
     space = problem.space
     has_derivative = np.isfinite(dq_ds[:, :1])
@@ -204,17 +211,16 @@ def _continuation_step(
     if problem.redundancy:
         previous_size = np.abs(np.where(has_derivative, dq_ds, 0.0)).max(axis=1, initial=0.0) * np.abs(ds)
         is_small = step_size <= np.where(has_derivative[:, 0], 2.0 * previous_size + SMALL_DEVIATION, MAX_FIRST_STEP)
-        is_small |= hits_obstacle & (
-            step_size <= MAX_AVOIDANCE_STEP
-        )  # an obstacle displaces q even in a very short step
+        # an obstacle displaces q even in a very short step
+        is_small |= hits_obstacle & (step_size <= MAX_AVOIDANCE_STEP)
     else:
         deviation = np.abs(step - predicted_step).max(axis=1, initial=0.0)
         is_small = deviation <= MAX_DEVIATION_RATIO * step_size + SMALL_DEVIATION
         is_small = (has_derivative[:, 0] & is_small) | (~has_derivative[:, 0] & (step_size <= MAX_FIRST_STEP))
     is_small = is_small & (step_size <= MAX_TRACE_STEP)
     codes = np.where((codes == FEASIBLE) & ~is_small, np.where(hits_obstacle, IN_COLLISION, UNMET), codes)
-    feasible = np.flatnonzero(codes == FEASIBLE)
-    codes[feasible[~are_segments_free(problem, q[feasible], q_next[feasible])]] = IN_COLLISION
+    k = np.flatnonzero(codes == FEASIBLE)
+    codes[k[~are_segments_free(problem, q[k], q_next[k])]] = IN_COLLISION
     return q_next, np.where(hits_obstacle[:, None], dq_ds, step / ds[:, None]), codes
 
 
@@ -232,40 +238,46 @@ def refine_branch_end(problem: FollowProblem, branch: TracedBranch, s_target: fl
 
 
 def _trace_adaptively(
-    problem: FollowProblem, q: Array, dq_ds: Array, s_start: float, s_target: float, halvings: int = MAX_HALVINGS
+    problem: FollowProblem, q: Array, dq_ds: Array, s_start: float, s_target: float, max_halvings: int = MAX_HALVINGS
 ) -> tuple[Array, Array, Codes, Array]:
     """Trace configurations q (K, nq) from `s_start` to `s_target` with adaptive steps.
 
     Args:
         dq_ds: (K, nv) derivative of q by s over the previous step; nan if there is none.
-        halvings: number of halvings of the interval after which a branch counts as ended.
+        max_halvings: number of halvings of the interval after which a branch counts as ended.
 
     Returns:
         The last configurations (K, nq), the derivatives by s there (K, nv), the codes (K,), and the reached s (K,).
     """
     q, dq_ds, count = q.copy(), dq_ds.copy(), len(q)
-    s_reached, ds, successes = (
+    s_reached, ds, success_counts = (
         np.full(count, s_start),
         np.full(count, 0.5 * (s_target - s_start)),
         np.zeros(count, dtype=np.int64),
     )
-    min_step = abs(s_target - s_start) * 2.0**-halvings
-    codes, active = np.full(count, FEASIBLE), np.arange(count if s_start != s_target else 0)
-    while len(active):
-        ds[active] = np.sign(s_target - s_start) * np.minimum(np.abs(ds[active]), np.abs(s_target - s_reached[active]))
+    min_ds = abs(s_target - s_start) * 2.0**-max_halvings
+    codes, active_indices = np.full(count, FEASIBLE), np.arange(count if s_start != s_target else 0)
+    while len(active_indices):
+        ds[active_indices] = np.sign(s_target - s_start) * np.minimum(
+            np.abs(ds[active_indices]), np.abs(s_target - s_reached[active_indices])
+        )
         q_next, next_dq_ds, step_codes = _continuation_step(
-            problem, q[active], dq_ds[active], s_reached[active] + ds[active], ds[active]
+            problem,
+            q[active_indices],
+            dq_ds[active_indices],
+            s_reached[active_indices] + ds[active_indices],
+            ds[active_indices],
         )
         is_reached = step_codes == FEASIBLE
-        k, failed = active[is_reached], active[~is_reached]
+        k, failed_indices = active_indices[is_reached], active_indices[~is_reached]
         q[k], dq_ds[k], s_reached[k] = q_next[is_reached], next_dq_ds[is_reached], s_reached[k] + ds[k]
-        successes[k] += 1
-        successes[failed] = 0
-        ds[k] *= np.where(successes[k] > 1, 2.0, 1.0)  # double the step only after two successful steps
-        ds[failed] *= 0.5
-        is_stopped = ~is_reached & (np.abs(ds[active]) < min_step)
-        codes[active[is_stopped]] = step_codes[is_stopped]
-        is_done = is_reached & (np.abs(s_target - s_reached[active]) <= 0.25 * min_step)
-        s_reached[active[is_done]] = s_target
-        active = active[~is_stopped & ~is_done]
+        success_counts[k] += 1
+        success_counts[failed_indices] = 0
+        ds[k] *= np.where(success_counts[k] > 1, 2.0, 1.0)  # double the step only after two successful steps
+        ds[failed_indices] *= 0.5
+        is_stopped = ~is_reached & (np.abs(ds[active_indices]) < min_ds)
+        codes[active_indices[is_stopped]] = step_codes[is_stopped]
+        is_done = is_reached & (np.abs(s_target - s_reached[active_indices]) <= 0.25 * min_ds)
+        s_reached[active_indices[is_done]] = s_target
+        active_indices = active_indices[~is_stopped & ~is_done]
     return q, dq_ds, codes, s_reached

@@ -18,16 +18,17 @@ from mechanik.validation import as_number, as_vector
 
 METRES_PER_RADIAN = 0.2
 """m/rad: weight of rotation against translation where t is divided among the segments of a path."""
-MAX_SEGMENT_GAP = 1e-6
-"""m and rad: largest gap between the end of a segment and the start of the next."""
+MAX_JOIN_ERROR = 1e-6
+"""m and rad: largest distance and angle from the end of a segment to the start of the next."""
 MEASURE_INTERVALS = 64
-"""Number of intervals into which a path is divided to measure its size."""
+"""Number of intervals into which a path is divided to measure its size; its length is measured with four times as
+many."""
 
 
 class CartesianPath(ABC):
-    """A path of poses: called with t (...) from 0 to 1, it returns poses X_world (..., 4, 4).
+    """A path of poses: called with t (...) from 0 to 1, it returns poses (..., 4, 4) of a frame, such as X_world_tool.
 
-    Paths whose ends meet (to 1e-6 m and rad) are concatenated with `+`. Subclasses implement `poses`.
+    `a + b` joins two paths if `b` starts where `a` ends (to 1e-6 m and rad). Subclasses implement `poses`.
 
     Example:
         >>> a, b, c = mk.Pose((0, 0, 0)), mk.Pose((1, 0, 0)), mk.Pose((1, 1, 0))
@@ -98,7 +99,8 @@ class JoinedPath(CartesianPath):
 
     Attributes:
         segments: the paths, at least one.
-        ends: (k + 1,) the t at which each segment starts, then 1; the spacing is proportional to the segment sizes.
+        t_bounds: (k + 1,) the t at which each of k segments starts, then 1. Each segment has a part of t that is
+            proportional to its size.
     """
 
     def __init__(self, segments: Sequence[CartesianPath]) -> None:
@@ -107,25 +109,25 @@ class JoinedPath(CartesianPath):
             if not isinstance(segment, CartesianPath):
                 raise InvalidArgument(f"only Cartesian paths can be joined, not {segment!r}")
         for k, (a, b) in enumerate(zip(self.segments[:-1], self.segments[1:], strict=True)):
-            gap, angle_gap = _translation_and_rotation(np.array([a(1.0), b(0.0)]))
-            if gap[0] > MAX_SEGMENT_GAP or angle_gap[0] > MAX_SEGMENT_GAP:
+            distance, angle = _translation_and_rotation(np.array([a(1.0), b(0.0)]))
+            if distance[0] > MAX_JOIN_ERROR or angle[0] > MAX_JOIN_ERROR:
                 raise ShapeError(
-                    f"segment {k + 1} of a path starts {gap[0]:.3g} m and {angle_gap[0]:.3g} rad away from the end of "
+                    f"segment {k + 1} of a path starts {distance[0]:.3g} m and {angle[0]:.3g} rad away from the end of "
                     "the segment before it; put a Line between them"
                 )
         sizes = np.array([segment.size for segment in self.segments])
         if not sizes.sum() > 0.0:
             sizes = np.ones(len(sizes))
-        self.ends = np.append(0.0, np.cumsum(sizes) / sizes.sum())
+        self.t_bounds = np.append(0.0, np.cumsum(sizes) / sizes.sum())
 
     def poses(self, t: Array) -> Array:
-        k = np.clip(np.searchsorted(self.ends, t, side="right") - 1, 0, len(self.segments) - 1)
-        span = self.ends[k + 1] - self.ends[k]
-        local_t = np.clip((t - self.ends[k]) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
+        k = np.clip(np.searchsorted(self.t_bounds, t, side="right") - 1, 0, len(self.segments) - 1)
+        span = self.t_bounds[k + 1] - self.t_bounds[k]
+        local_t = np.clip((t - self.t_bounds[k]) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
         X = np.empty((len(t), 4, 4))
         for segment_index, segment in enumerate(self.segments):
-            if (in_segment := k == segment_index).any():
-                X[in_segment] = segment.poses(local_t[in_segment])
+            if (is_in_segment := k == segment_index).any():
+                X[is_in_segment] = segment.poses(local_t[is_in_segment])
         return X
 
 
@@ -190,6 +192,12 @@ class Arc(CartesianPath):
         a, b: start and end, each a `Pose` or (4, 4).
         through: a point (3,) in m on the circle between the ends; or a pose, whose orientation is ignored.
 
+    Attributes:
+        a: (4, 4) start.
+        centre: (3,) centre of the circle, m.
+        axis: (3,) unit vector of the rotation axis.
+        angle: angle of the arc, rad.
+
     Raises:
         ShapeError: the three points are collinear.
 
@@ -202,8 +210,8 @@ class Arc(CartesianPath):
     def __init__(self, a: Pose | ArrayLike, through: Pose | ArrayLike, b: Pose | ArrayLike) -> None:
         X_a, X_b = as_pose(a, "start of an arc"), as_pose(b, "end of an arc")
         is_pose = isinstance(through, Pose) or np.shape(through) == (4, 4)
-        middle = as_pose(through, "pose inside an arc")[:3, 3] if is_pose else as_vector(through, 3, "through")  # type: ignore[arg-type]
-        centre, axis, angle = _circle(X_a[:3, 3], middle, X_b[:3, 3])
+        p_middle = as_pose(through, "pose inside an arc")[:3, 3] if is_pose else as_vector(through, 3, "through")  # type: ignore[arg-type]
+        centre, axis, angle = _circle(X_a[:3, 3], p_middle, X_b[:3, 3])
         self._set_fields(X_a, X_b[:3, :3], centre, axis, angle, rotates_frame=False)
 
     @classmethod
@@ -248,12 +256,12 @@ class Arc(CartesianPath):
 
 
 def _circle(a: Array, m: Array, b: Array) -> tuple[Array, Array, float]:
-    """Centre, axis and angle (0 to 2 pi) of the circular arc from a through m to b."""
+    """Centre, axis and angle (0 to 2 pi) of the circular arc from a through m to b, points (3,) in m."""
     u, v = m - a, b - a
     normal = np.cross(u, v)
     normal_length = float(np.linalg.norm(normal))
-    longest = max(float(np.linalg.norm(side)) for side in (u, v, b - m))
-    if not normal_length > COLLINEAR_RATIO * longest**2:
+    longest_side = max(float(np.linalg.norm(side)) for side in (u, v, b - m))
+    if not normal_length > COLLINEAR_RATIO * longest_side**2:
         raise ShapeError("the three points of an arc lie on one line, so no circle passes through them; use a Line")
     centre = a + np.cross(normal, (u @ u) * v - (v @ v) * u) / (-2.0 * normal_length**2)
     axis = normal / normal_length
@@ -266,12 +274,12 @@ class Spline(CartesianPath):
     """A smooth path through poses: a natural cubic spline in position, a C1 curve in orientation.
 
     The second derivative of the position is continuous. Orientations are interpolated by de Casteljau's construction on
-    rotations; the angular velocity at each pose is that of the parabola through its neighbours.
+    rotations. The angular velocity at an inner pose is that of the parabola through the pose and its neighbours.
 
     Args:
         poses: 2 or more, each a `Pose` or (4, 4).
-        t: (n,) parameter of each pose, strictly increasing from 0 to 1; by default spaced by the distances between
-            poses.
+        t: (n,) parameter of each pose, strictly increasing from 0 to 1. By default it is spaced by the distances
+            between poses, in which 1 rad of rotation counts as 0.2 m.
 
     Example:
         >>> spline = mk.Spline([mk.Pose((0, 0, 0)), mk.Pose((1, 1, 0)), mk.Pose((2, 0, 0))])
@@ -343,11 +351,15 @@ def _second_derivatives(h: Array, p: Array) -> Array:
 
 
 def _angular_velocities(h: Array, rotation_vectors: Array) -> Array:
-    """Angular velocity (n, 3) at each pose, in the axes of that pose: that of the parabola through its neighbours.
+    """Angular velocity (n, 3) at each pose by the parameter t, in the axes of that pose.
+
+    At an inner pose it is that of the parabola through the pose and its neighbours, at an end that of the segment.
 
     Args:
+        h: (n - 1,) differences of t between consecutive poses.
         rotation_vectors: (n - 1, 3) from each pose to the next; the same in the axes of both poses.
     """
     mean_velocities = rotation_vectors / h[:, None]
-    inner = (h[1:, None] * mean_velocities[:-1] + h[:-1, None] * mean_velocities[1:]) / (h[1:] + h[:-1])[:, None]
-    return np.concatenate([mean_velocities[:1], inner, mean_velocities[-1:]])
+    inner_velocities = h[1:, None] * mean_velocities[:-1] + h[:-1, None] * mean_velocities[1:]
+    inner_velocities /= (h[1:] + h[:-1])[:, None]
+    return np.concatenate([mean_velocities[:1], inner_velocities, mean_velocities[-1:]])

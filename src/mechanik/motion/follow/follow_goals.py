@@ -47,10 +47,10 @@ class FollowResult:
         success: whether all waypoints are reached without a jump.
         broken_at: the s where the path breaks; None if it does not. One branch can be followed up to this s.
         reason: cause of the break; starts with "out of reach", "at a limit of joint", "in collision", "singular", "no
-            single branch" or "too fast". Empty if the path does not break.
+            single branch", "too fast" or "loops cannot be closed". Empty if the path does not break.
         segments: (start, end) in s of the intervals in which the goals can be followed, with a jump from each interval
-            to the next. One interval if the path does not break. Where intervals overlap, the jump can be anywhere in
-            the overlap.
+            to the next. Where intervals overlap, the jump can be anywhere in the overlap. One interval if the path does
+            not break, or if it breaks only between two waypoints. Empty if the start is in collision.
         last_q: (nq,) configuration at the break; None if the path does not break, or if it has no waypoints.
 
     Example:
@@ -74,7 +74,7 @@ class FollowResult:
         if self.success and self.path is not None:
             return (
                 f"followed through all {len(self.path)} waypoints; largest step {self.path.largest_step:.3g} rad or m, "
-                f"median {self.path.median_step:.3g}"
+                f"median step {self.path.median_step:.3g} rad or m"
             )
         return f"cannot be followed beyond s = {self.broken_at:.6g}: {self.reason}"
 
@@ -106,7 +106,8 @@ class PathBreak:
         s: parameter of the break.
         q: (nq,) configuration at the break.
         waypoints: (m, nq) waypoints before the break.
-        branch: the branch that ends at the break; None if a multi-turn joint leaves its limits there.
+        branch: the branch that ends at the break; None if a multi-turn joint leaves its limits there, or if the break
+            is at the first waypoint.
         reason: cause of the break; empty if it is not determined yet.
     """
 
@@ -137,7 +138,8 @@ def explain_failure(roadmap: Roadmap, q_near: Array) -> FollowResult:
     )
     if covers_path:
         ranges = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in intervals)
-        reason = f"no single branch: one exists {ranges.replace(', ', ', another ')}; the first branch ends {reason}"
+        branch_ranges = ranges.replace(", ", ", another ")
+        reason = f"no single branch: one exists {branch_ranges}; cause of the end of the first branch: {reason}"
     elif len(intervals) > 1:
         ranges = ", ".join(f"from s = {a:.6g} to {b:.6g}" for a, b in intervals[1:])
         reason += f"; the goals can be followed again {ranges}"
@@ -147,70 +149,73 @@ def explain_failure(roadmap: Roadmap, q_near: Array) -> FollowResult:
 def _farthest_break(roadmap: Roadmap, routes: RouteTable) -> PathBreak:
     """Find the break with the largest s over all routes from the first waypoint."""
     problem = roadmap.problem
-    multi_turn = np.flatnonzero(problem.multi_turn)
-    farthest: PathBreak | None = None
+    multi_turn_indices = np.flatnonzero(problem.is_multi_turn)
+    farthest_break: PathBreak | None = None
     for i in range(len(roadmap.stations) - 1, -1, -1):
-        open_branches = [
-            (branch, state) for state in routes[i] if (branch := roadmap.forward[i].get(state[0])) is not None
+        ended_branches = [
+            (branch, state) for state in routes[i] if (branch := roadmap.forward_branches[i].get(state[0])) is not None
         ]
-        open_branches.sort(key=lambda item: item[0].s_end, reverse=True)
-        for branch, state in open_branches[:1]:
-            if farthest is None or branch.s_end > farthest.s:
+        ended_branches.sort(key=lambda item: item[0].s_end, reverse=True)
+        for branch, state in ended_branches[:1]:
+            if farthest_break is None or branch.s_end > farthest_break.s:
                 waypoints_before = waypoints_to(roadmap, routes, i, state)
                 branch = refine_branch_end(
                     problem, branch, float(problem.s[min(roadmap.stations[i] + len(branch.q), len(problem.s) - 1)])
                 )
                 shift = np.zeros(problem.space.nq)
-                shift[multi_turn] = FULL_ROTATION * np.round(
-                    (waypoints_before[-1] - branch.q[0])[multi_turn] / FULL_ROTATION
+                shift[multi_turn_indices] = FULL_ROTATION * np.round(
+                    (waypoints_before[-1] - branch.q[0])[multi_turn_indices] / FULL_ROTATION
                 )
-                farthest = PathBreak(
+                farthest_break = PathBreak(
                     branch.s_end, branch.q_end + shift, np.concatenate([waypoints_before, branch.q[1:] + shift]), branch
                 )
         for state in routes[i]:
-            farthest = _farther_winding_break(roadmap, routes, i, state, farthest)
-        if farthest is not None:
+            farthest_break = _farther_winding_break(roadmap, routes, i, state, farthest_break)
+        if farthest_break is not None:
             break
-    if farthest is None:
+    if farthest_break is None:
         state = next(iter(routes[0]))
         q = waypoints_to(roadmap, routes, 0, state)
-        farthest = PathBreak(float(problem.s[0]), q[0], q, None)
-    return farthest
+        farthest_break = PathBreak(float(problem.s[0]), q[0], q, None)
+    return farthest_break
 
 
 def _farther_winding_break(
-    roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, tuple[int, ...]], farthest: PathBreak | None
+    roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, tuple[int, ...]], farthest_break: PathBreak | None
 ) -> PathBreak | None:
-    """Farther of `farthest` and the breaks where a multi-turn joint leaves its limits on an edge from a node.
+    """Find a break beyond `farthest_break` where a multi-turn joint leaves its limits on an edge from a node.
 
     Args:
         i: index of the station.
         state: index of the node, and its windings.
-        farthest: the farthest break so far.
+        farthest_break: the farthest break so far.
+
+    Returns:
+        The farthest such break; `farthest_break` if there is none.
     """
     problem = roadmap.problem
-    multi_turn = np.flatnonzero(problem.multi_turn)
+    multi_turn_indices = np.flatnonzero(problem.is_multi_turn)
     if i >= len(roadmap.edges):
-        return farthest
+        return farthest_break
     for edge in roadmap.edges[i]:
         if edge.start_node != state[0]:
             continue
         q = edge.q.copy()
-        start = roadmap.nodes[i][edge.start_node][multi_turn] + FULL_ROTATION * np.array(state[1])
-        q[:, multi_turn] += FULL_ROTATION * np.round((start - q[0, multi_turn]) / FULL_ROTATION)
-        is_outside = (q[:, multi_turn] < problem.lower[multi_turn] - 1e-9) | (
-            q[:, multi_turn] > problem.upper[multi_turn] + 1e-9
+        start_angles = roadmap.nodes[i][edge.start_node][multi_turn_indices] + FULL_ROTATION * np.array(state[1])
+        q[:, multi_turn_indices] += FULL_ROTATION * np.round((start_angles - q[0, multi_turn_indices]) / FULL_ROTATION)
+        is_outside = (q[:, multi_turn_indices] < problem.lower[multi_turn_indices] - 1e-9) | (
+            q[:, multi_turn_indices] > problem.upper[multi_turn_indices] + 1e-9
         )
         if not is_outside.any():
             continue
-        first_outside = int(np.argmax(is_outside.any(axis=1)))
-        s = float(roadmap.edge_parameters(i)[max(first_outside - 1, 0)])
-        if farthest is None or s > farthest.s:
-            name = problem.space.q_names[int(multi_turn[int(np.argmax(is_outside[first_outside]))])]
+        outside_index = int(np.argmax(is_outside.any(axis=1)))
+        s = float(roadmap.edge_parameters(i)[max(outside_index - 1, 0)])
+        if farthest_break is None or s > farthest_break.s:
+            name = problem.space.q_names[int(multi_turn_indices[int(np.argmax(is_outside[outside_index]))])]
             waypoints_before = waypoints_to(roadmap, routes, i, state)
-            waypoints = np.concatenate([waypoints_before, q[1:first_outside]])
-            farthest = PathBreak(s, waypoints[-1], waypoints, None, f"at a limit of joint {name}")
-    return farthest
+            waypoints = np.concatenate([waypoints_before, q[1:outside_index]])
+            farthest_break = PathBreak(s, waypoints[-1], waypoints, None, f"at a limit of joint {name}")
+    return farthest_break
 
 
 def _later_intervals(roadmap: Roadmap, s: float) -> tuple[tuple[float, float], ...]:
@@ -221,7 +226,7 @@ def _later_intervals(roadmap: Roadmap, s: float) -> tuple[tuple[float, float], .
     for i in range(count):
         s_station = float(problem.s[roadmap.stations[i]])
         starts = [
-            roadmap.backward[i][k].s_end if k in roadmap.backward[i] else s_station
+            roadmap.backward_branches[i][k].s_end if k in roadmap.backward_branches[i] else s_station
             for k in range(len(roadmap.nodes[i]))
         ]
         if i:
@@ -232,24 +237,25 @@ def _later_intervals(roadmap: Roadmap, s: float) -> tuple[tuple[float, float], .
     for i in range(count - 1, -1, -1):
         s_station = float(problem.s[roadmap.stations[i]])
         ends = [
-            roadmap.forward[i][k].s_end if k in roadmap.forward[i] else s_station for k in range(len(roadmap.nodes[i]))
+            roadmap.forward_branches[i][k].s_end if k in roadmap.forward_branches[i] else s_station
+            for k in range(len(roadmap.nodes[i]))
         ]
         if i < count - 1:
             for edge in roadmap.edges[i]:
                 ends[edge.start_node] = max(ends[edge.start_node], interval_ends[i + 1][edge.end_node])
         interval_ends[i] = ends
-    reachable = [
+    all_intervals = [
         (max(a, s_first), b) for i in range(count) for a, b in zip(interval_starts[i], interval_ends[i], strict=True)
     ]
     intervals: list[tuple[float, float]] = []
     while s < s_last:
-        candidates = [span for span in reachable if span[1] > max(s, span[0]) + MIN_INTERVAL * (s_last - s_first)]
+        candidates = [span for span in all_intervals if span[1] > max(s, span[0]) + MIN_INTERVAL * (s_last - s_first)]
         if not candidates:
             break
-        overlapping = [span for span in candidates if span[0] <= s]
+        overlapping_intervals = [span for span in candidates if span[0] <= s]
         interval = (
-            max(overlapping, key=lambda span: span[1])
-            if overlapping
+            max(overlapping_intervals, key=lambda span: span[1])
+            if overlapping_intervals
             else min(candidates, key=lambda span: (span[0], -span[1]))
         )
         intervals.append(interval)
@@ -262,15 +268,15 @@ def _break_reason(problem: FollowProblem, path_break: PathBreak) -> str:
     if path_break.branch is not None and path_break.branch.code == IN_COLLISION:
         return _collision_reason(problem, path_break)
     s = min(path_break.s + CAUSE_OFFSET * float(problem.s[-1] - problem.s[0]), float(problem.s[-1]))
-    if names := problem.at_limits(path_break.q):
-        unlimited = problem.without_limits()
-        q, codes = unlimited.project(np.array([s]), path_break.q[None])
-        if codes[0] == 0:
+    if names := problem.dofs_at_limits(path_break.q):
+        unlimited_problem = problem.without_limits()
+        q, codes = unlimited_problem.project(np.array([s]), path_break.q[None])
+        if codes[0] == FEASIBLE:
             is_outside = (q[0] < problem.lower) | (q[0] > problem.upper)
-            beyond_limit = [
+            names_beyond_limit = [
                 name for name, is_beyond in zip(problem.space.q_names, is_outside, strict=True) if is_beyond
             ]
-            names = [name for name in names if name in beyond_limit] or names
+            names = [name for name in names if name in names_beyond_limit] or names
             return f"at a limit of joint {', '.join(names)}"
     if len(branches_at(problem, s, path_break.q, 2)):
         return "singular: two branches meet there and end"
@@ -279,20 +285,20 @@ def _break_reason(problem: FollowProblem, path_break: PathBreak) -> str:
 
 def _infeasibility_reason(problem: FollowProblem, s: float, q_near: Array) -> str:
     """Reason why no valid configuration meets the goals at s."""
-    contacts = (
+    contacts_by_branch = (
         [problem.contacts(q) for q in branches_at(problem, s, q_near, 4, ignore_collisions=True)]
         if problem.has_collider
         else []
     )
-    if deepest_contacts := [pairs[0] for pairs in contacts if pairs]:
+    if deepest_contacts := [contacts[0] for contacts in contacts_by_branch if contacts]:
         shallowest_contact = max(deepest_contacts, key=lambda contact: contact.distance)
-        return f"in collision in every configuration that meets the goals; at best {shallowest_contact}"
-    unlimited = problem.without_limits()
-    branches = branches_at(unlimited, s, q_near, 2, ignore_collisions=True)
+        return f"in collision in every configuration found that meets the goals; at best {shallowest_contact}"
+    unlimited_problem = problem.without_limits()
+    branches = branches_at(unlimited_problem, s, q_near, 2, ignore_collisions=True)
     if not len(branches):
         return "out of reach"
-    nearest_branch = branches[int(np.argmin(np.linalg.norm(unlimited.wrapped_difference(q_near, branches), axis=1)))]
-    names = problem.beyond_limits(nearest_branch)
+    distances = np.linalg.norm(unlimited_problem.wrapped_difference(q_near, branches), axis=1)
+    names = problem.dofs_beyond_limits(branches[int(np.argmin(distances))])
     return f"at a limit of joint {', '.join(names)}" if names else "out of reach"
 
 
@@ -312,28 +318,28 @@ WINDOW_WIDTHS."""
 
 
 def smooth_path(problem: FollowProblem, q: Array, is_start_fixed: bool) -> Array:
-    """Reduce the largest step of the waypoints q (N, nq) where possible; all waypoints still meet the goals.
+    """Reduce the steps between the waypoints q (N, nq) where possible; all waypoints still meet the goals.
 
     Args:
         is_start_fixed: whether the first waypoint must not change.
     """
     best_q, best_cost = q, _path_cost(problem, q)
     count = len(q)
-    widths, rounds = (
+    widths, round_count = (
         (WINDOW_WIDTHS, SMOOTHING_ROUNDS) if problem.is_batched else (WINDOW_WIDTHS[: len(WINDOW_WIDTHS) // 2], 1)
     )
     for width in widths:
         half_width = round(width * count)
         if half_width < 1:
             continue
-        for _ in range(rounds):
-            candidate = _smoothing_round(problem, best_q, half_width, is_start_fixed)
-            if candidate is None:
+        for _ in range(round_count):
+            q_candidate = _smoothing_round(problem, best_q, half_width, is_start_fixed)
+            if q_candidate is None:
                 break
-            candidate_cost = _path_cost(problem, candidate)
+            candidate_cost = _path_cost(problem, q_candidate)
             if not candidate_cost < best_cost * (1.0 - 1e-4):
                 break
-            best_q, best_cost = candidate, candidate_cost
+            best_q, best_cost = q_candidate, candidate_cost
     return best_q
 
 
@@ -342,11 +348,11 @@ def _smoothing_round(problem: FollowProblem, q: Array, half_width: int, is_start
     space = problem.space
     steps = _averaging_steps(problem, q, half_width, is_start_fixed)
     for share in (1.0, 0.3):
-        candidate, codes = problem.project(problem.s, space.integrate(q, share * steps))
+        q_candidate, codes = problem.project(problem.s, space.integrate(q, share * steps))
         if is_start_fixed:
-            candidate[0] = q[0]
-        if (codes == FEASIBLE).all() and are_segments_free(problem, candidate[:-1], candidate[1:]).all():
-            return candidate
+            q_candidate[0] = q[0]
+        if (codes == FEASIBLE).all() and are_segments_free(problem, q_candidate[:-1], q_candidate[1:]).all():
+            return q_candidate
     return None
 
 
@@ -365,14 +371,14 @@ def _averaging_steps(problem: FollowProblem, q: Array, half_width: int, is_start
     padding_before, padding_after = displacements[half_width:0:-1], displacements[-2 : -half_width - 2 : -1]
     if is_start_fixed:
         padding_before = 2.0 * displacements[0] - padding_before
-    padded = np.concatenate([padding_before, displacements, padding_after])
+    padded_displacements = np.concatenate([padding_before, displacements, padding_after])
     weights = np.hanning(2 * half_width + 3)[1:-1]
     weights /= weights.sum()
-    fft_size = 1 << int(np.ceil(np.log2(len(padded) + len(weights))))
-    mean = np.fft.irfft(
-        np.fft.rfft(padded, fft_size, axis=0) * np.fft.rfft(weights, fft_size)[:, None], fft_size, axis=0
+    fft_size = 1 << int(np.ceil(np.log2(len(padded_displacements) + len(weights))))
+    means = np.fft.irfft(
+        np.fft.rfft(padded_displacements, fft_size, axis=0) * np.fft.rfft(weights, fft_size)[:, None], fft_size, axis=0
     )
-    steps = mean[2 * half_width : 2 * half_width + count] - displacements
+    steps = means[2 * half_width : 2 * half_width + count] - displacements
     steps[:, ~problem.affecting_dofs] = 0.0
     return steps
 
@@ -385,9 +391,10 @@ def _path_cost(problem: FollowProblem, q: Array) -> float:
 
 STATION_COUNT = 17
 """Number of waypoints at which all branches are searched, if the branches from the first waypoint do not give a good
-path."""
+path; 5 for problems that are not batched."""
 FIRST_SAMPLES, STATION_SAMPLES = 32, 16
-"""Number of sampled configurations at the first waypoint and at the other stations, if the mechanism is redundant."""
+"""Largest number of sampled configurations at the first waypoint and at the other stations, if the mechanism is
+redundant."""
 START_TOLERANCE = 1e-3
 """rad or m: a start closer than this to its projection onto the first goals meets these goals."""
 MAX_UNEVENNESS = 3.0
@@ -422,8 +429,9 @@ def follow(
             `goals` is a function.
         s: the number of waypoints, evenly spaced from 0 to 1, or their parameters (N,), strictly increasing. Default:
             200, or the number of targets in the list.
-        q0: (nq,) start; the path begins with the configuration that the solver reaches from `q0`. Default: the best of
-            all starts. If the first goals are met at `q0` and the clearance is violated there, there is no path.
+        q0: (nq,) start; the path begins with the configuration that the solver reaches from `q0`. By default the path
+            begins with the best configuration that meets the first goals. If `q0` meets the first goals but violates
+            the clearance, there is no path.
         avoid: obstacles and "self", or a `Collider`. Collisions are checked at the waypoints and every 0.02 rad or m
             between them.
         clearance: m, smallest allowed distance.
@@ -431,7 +439,7 @@ def follow(
             default.
         max_step: rad or m; the path breaks where a dof changes by more than this between two waypoints.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
-        settings: further arguments of `Solver`: active, lock, weights, options.
+        settings: further arguments of `Solver`: active, lock, weights, and options of the method.
 
     Returns:
         The path, or where and why it breaks.
@@ -480,7 +488,9 @@ def follow(
     path = Path(mechanism, waypoints, problem.s)
     if path.largest_step > max_change:
         k = int(np.argmax(path.steps > max_change))
-        reason = f"too fast: the step to the next waypoint is {path.steps[k]:.3g} rad or m, above {max_change:g}"
+        reason = (
+            f"too fast: the step to the next waypoint is {path.steps[k]:.3g} rad or m, above max_step {max_change:g}"
+        )
         return _broken_path(path, float(problem.s[k]), waypoints[k], reason)
     if (collision := first_collision(problem, path)) is not None:
         return _broken_path(path, *collision)
@@ -543,7 +553,10 @@ def _full_roadmap(problem: FollowProblem, starts: Array, q_near: Array, is_start
 
 
 def _best_path(roadmap: Roadmap, q_near: Array, is_start_fixed: bool) -> Array | None:
-    """Best path (N, nq) from the first to the last waypoint, smoothed if the mechanism is redundant; None if none."""
+    """Find the best path (N, nq) from the first to the last waypoint; None if there is no path.
+
+    The path of a redundant mechanism is smoothed.
+    """
     routes = best_routes(roadmap, q_near)
     ends = sorted(routes[-1].items(), key=lambda item: item[1].cost)
     if not ends:

@@ -72,7 +72,7 @@ class PathTargets:
             raise ObjectiveError("goals that are a function of s contain their targets; omit targets")
         if callable(source):
             self._function = source
-            self.s = _as_parameters(s)
+            self.s = _waypoint_parameters(s)
         else:
             self._waypoint_targets = _as_target_list(source)
             if is_waypoint_count(s) and s != len(self._waypoint_targets):
@@ -97,11 +97,11 @@ class PathTargets:
     def _check_target(self, k: int, target: Any) -> None:
         """Reject a target of the list that does not fit the objectives; the message contains its index."""
         if target is None:
-            raise ShapeError(f"target {k} of {len(self._waypoint_targets)} is None; every waypoint needs a target")
+            raise ShapeError(f"targets[{k}] is None; every waypoint needs a target")
         try:
             with_targets(self.objectives, target)
         except MechanikError as error:
-            raise with_location(error, f"target {k} of {len(self._waypoint_targets)}") from error
+            raise with_location(error, f"targets[{k}]") from error
 
     def target(self, s: float) -> Any:
         """Targets of the objectives at s; if the objectives themselves change, the objectives at s."""
@@ -154,7 +154,9 @@ def with_location(error: MechanikError, location: str) -> MechanikError:
 
 
 def interpolate_target(a: Any, b: Any, share: float) -> Any:
-    """Interpolate between two targets: poses as on a `Line`, rotations by slerp, numbers linearly.
+    """Interpolate between two targets: poses as on a `Line`, rotations and quaternions by slerp, numbers linearly.
+
+    If one of the targets is None, the result is `a`.
 
     Args:
         share: from 0 (a) to 1 (b).
@@ -183,7 +185,7 @@ def is_waypoint_count(s: int | ArrayLike | None) -> TypeGuard[int]:
     return isinstance(s, int | np.integer) and not isinstance(s, bool)
 
 
-def _as_parameters(s: int | ArrayLike | None) -> Array:
+def _waypoint_parameters(s: int | ArrayLike | None) -> Array:
     """Validate the argument `s` of `follow` and return the parameters (N,) of the waypoints."""
     if s is None:
         return np.linspace(0.0, 1.0, DEFAULT_WAYPOINTS)
@@ -222,8 +224,9 @@ FEASIBLE, UNMET, IN_COLLISION = 0, 1, 2
 """Result codes of a projection: all goals are met and the clearance is kept; a goal is not met; the clearance is
 violated."""
 FULL_ROTATION = 2.0 * np.pi
-AT_LIMIT = 1e-9
-"""rad or m: a dof whose distance to its limit is smaller is at the limit."""
+"""rad."""
+LIMIT_TOLERANCE = 1e-9
+"""rad or m: a dof is at its limit if its distance to the limit is smaller."""
 POLISH_RATIO = 1e-3
 """Ratio to the tolerance of each objective: the tolerance in the final polishing of a path."""
 MAX_POLISH_CHANGE = 1e-3
@@ -245,11 +248,11 @@ class FollowProblem:
         path_targets: the goals along s.
         space: the configuration space of the mechanism.
         lower, upper: (nq,) joint limits of the final path.
-        multi_turn: (nq,) mask of the rotational joints with finite limits and a range of a full rotation or more.
-        full_rotation_joints: (nq,) mask of the multi-turn joints and of the rotational joints without limits.
-        moving: indices into v of the dofs that may move.
+        is_multi_turn: (nq,) mask of the rotational joints with finite limits and a range of a full rotation or more.
+        can_rotate_fully: (nq,) mask of the multi-turn joints and of the rotational joints without limits.
+        moving_dofs: indices into v of the dofs that may move.
         affecting_dofs: (nv,) mask of the dofs that affect the goals.
-        unit: characteristic length of the problem, m.
+        length_unit: characteristic length of the problem, m.
         redundancy: number of dofs that the goals leave undetermined, by the rank of the Jacobian at random
             configurations.
         has_all_solutions: whether the solver finds all branches at an s quickly, for example by a closed form.
@@ -275,8 +278,8 @@ class FollowProblem:
         self._polish_solver: Solver | None = None
         self._avoiding_solver: Solver | None = None
         solver = Solver(mechanism, path_targets.objectives, limits=self._limits or None, **settings)
-        self.multi_turn, self.affecting_dofs, self.unit = self._analyse(solver)
-        names = [name for name, is_multi_turn in zip(self.space.q_names, self.multi_turn, strict=True) if is_multi_turn]
+        self.is_multi_turn, self.affecting_dofs, self.length_unit = self._analyse(solver)
+        names = [self.space.q_names[k] for k in np.flatnonzero(self.is_multi_turn).tolist()]
         self._limits |= dict.fromkeys(names, (-np.inf, np.inf))
         self.solver = Solver(mechanism, path_targets.objectives, limits=self._limits, **settings) if names else solver
         goal = path_targets.objectives[0]
@@ -296,7 +299,7 @@ class FollowProblem:
         return self.path_targets.s
 
     def _analyse(self, solver: Solver) -> tuple[Mask, Mask, float]:
-        """Compute `multi_turn`, `affecting_dofs` and `unit`; set redundancy, moving dofs and full rotation joints."""
+        """Compute `is_multi_turn`, `affecting_dofs` and `length_unit`, and set the other attributes of the dofs."""
         target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_targets else None
         with search_context(solver, target, self.mechanism.q) as context:
             constraints = context.constraints
@@ -307,23 +310,23 @@ class FollowProblem:
                 max((int(np.linalg.matrix_rank(J_sample, tol=1e-6)) for J_sample in J), default=0) if J.shape[1] else 0
             )
             self.redundancy = constraints.n - rank
-            self.moving = constraints.moving
-            unit = constraints.size
+            self.moving_dofs = constraints.moving_dofs
+            length_unit = constraints.length_unit
             self.has_all_solutions = context.closed_form is not None or constraints._pose is not None
-        self._angles = np.zeros(self.space.nq, dtype=np.bool_)
-        self._angles[angle_columns] = True
-        multi_turn = np.zeros(self.space.nq, dtype=np.bool_)
+        self._is_angle = np.zeros(self.space.nq, dtype=np.bool_)
+        self._is_angle[angle_columns] = True
+        is_multi_turn = np.zeros(self.space.nq, dtype=np.bool_)
         joint_range = self.upper - self.lower
-        multi_turn[angle_columns] = np.isfinite(joint_range[angle_columns]) & (
+        is_multi_turn[angle_columns] = np.isfinite(joint_range[angle_columns]) & (
             joint_range[angle_columns] >= FULL_ROTATION
         )
-        self.full_rotation_joints = np.zeros(self.space.nq, dtype=np.bool_)
-        self.full_rotation_joints[angle_columns] = ~np.isfinite(joint_range[angle_columns]) | (
+        self.can_rotate_fully = np.zeros(self.space.nq, dtype=np.bool_)
+        self.can_rotate_fully[angle_columns] = ~np.isfinite(joint_range[angle_columns]) | (
             joint_range[angle_columns] >= FULL_ROTATION
         )
         is_affecting = np.zeros(self.space.nv, dtype=np.bool_)
-        is_affecting[self.moving] = True
-        return multi_turn, is_affecting, unit
+        is_affecting[self.moving_dofs] = True
+        return is_multi_turn, is_affecting, length_unit
 
     # ---- projection onto the goals ----------------------------------------------------------
 
@@ -333,11 +336,11 @@ class FollowProblem:
         Returns:
             Configurations (K, nq), and codes (K,): FEASIBLE, UNMET or IN_COLLISION.
         """
-        projected, is_met = self._descend(s, q)
+        q_projected, is_met = self._descend(s, q)
         codes = np.where(is_met, FEASIBLE, UNMET)
         if is_met.any():
-            codes[np.flatnonzero(is_met)[~self.are_free(projected[is_met])]] = IN_COLLISION
-        return projected, codes
+            codes[np.flatnonzero(is_met)[~self.are_free(q_projected[is_met])]] = IN_COLLISION
+        return q_projected, codes
 
     def are_free(self, q: Array) -> Mask:
         """Whether each of q (K, nq) keeps the clearance (K,)."""
@@ -360,16 +363,16 @@ class FollowProblem:
             X = goal_poses(self._goal, targets, len(s))
             if chain.has_fixed_joints:
                 chain.rebuild_table_if_moved(q[0])
-            projected, is_met, _ = chain.solve_from_starts(X, q)
-            return projected, np.asarray(is_met, dtype=np.bool_)
-        projected, is_met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
+            q_projected, is_met, _ = chain.solve_from_starts(X, q)
+            return q_projected, np.asarray(is_met, dtype=np.bool_)
+        q_projected, is_met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
         solvers: dict[float, tuple[Solver, Any]] = {}
         for k, (s_value, start) in enumerate(zip(s.tolist(), q, strict=True)):
             if s_value not in solvers:
                 solvers[s_value] = self._solver_and_target(s_value, solver)
             solution = self._solution(s_value, start, *solvers[s_value])
-            projected[k], is_met[k] = solution.q, solution.success
-        return projected, is_met
+            q_projected[k], is_met[k] = solution.q, solution.success
+        return q_projected, is_met
 
     def _solver_and_target(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
         """`solver` and the targets at s; `solver_at(s)` if there is no solver or if the objectives change along s."""
@@ -411,9 +414,9 @@ class FollowProblem:
         Returns:
             Configurations (K, nq), and (K,) whether the goals are met there and the clearance is kept.
         """
-        projected, is_met = q.copy(), np.zeros(len(q), dtype=np.bool_)
+        q_projected, is_met = q.copy(), np.zeros(len(q), dtype=np.bool_)
         if not self.can_avoid_obstacles:
-            return projected, is_met
+            return q_projected, is_met
         if self._avoiding_solver is None:
             self._avoiding_solver = Solver(
                 self.mechanism, self.path_targets.objectives, limits=self._limits or None, avoid=self._collider,
@@ -421,9 +424,9 @@ class FollowProblem:
             )  # fmt: skip
         for k, (s_value, start) in enumerate(zip(s.tolist(), q, strict=True)):
             solution = self._avoiding_solver.solve(self.path_targets.target(s_value), q0=start, restarts=0)
-            projected[k], is_met[k] = solution.q, solution.success
-        is_met[is_met] = self.are_free(projected[is_met])
-        return projected, is_met
+            q_projected[k], is_met[k] = solution.q, solution.success
+        is_met[is_met] = self.are_free(q_projected[is_met])
+        return q_projected, is_met
 
     @property
     def can_avoid_obstacles(self) -> bool:
@@ -451,13 +454,13 @@ class FollowProblem:
         if self._polish_solver is None:
             goals = [_with_polish_tolerance(objective) for objective in self.path_targets.objectives]
             self._polish_solver = Solver(self.mechanism, goals, limits=self._limits or None, **self._settings)
-        polished, is_met = self._descend(self.s, q, self._polish_solver)
+        q_polished, is_met = self._descend(self.s, q, self._polish_solver)
         is_accepted = (
             is_met
-            & (np.abs(self.space.difference(q, polished)).max(axis=1, initial=0.0) < MAX_POLISH_CHANGE)
-            & self.are_free(polished)
+            & (np.abs(self.space.difference(q, q_polished)).max(axis=1, initial=0.0) < MAX_POLISH_CHANGE)
+            & self.are_free(q_polished)
         )
-        return np.where(is_accepted[:, None], polished, q)
+        return np.where(is_accepted[:, None], q_polished, q)
 
     # ---- limits and collisions --------------------------------------------------------------
 
@@ -468,17 +471,16 @@ class FollowProblem:
         """
         v = self.space.difference(a, b)
         v[..., ~self.affecting_dofs] = 0.0
-        can_rotate_fully = self.full_rotation_joints[self.space.scalars_q]
-        columns = self.space.scalars_v[can_rotate_fully]
+        columns = self.space.scalars_v[self.can_rotate_fully[self.space.scalars_q]]
         v[..., columns] -= FULL_ROTATION * np.round(v[..., columns] / FULL_ROTATION)
         return v
 
     def wrap_into_limits(self, q: Array) -> Array:
         """Copy of q (K, nq) with the multi-turn joints shifted into their limits by full rotations."""
-        k = np.flatnonzero(self.multi_turn)
-        wrapped = q.copy()
-        wrapped[:, k] = q[:, k] - FULL_ROTATION * np.ceil((q[:, k] - self.upper[k]) / FULL_ROTATION - 1e-12)
-        return wrapped
+        k = np.flatnonzero(self.is_multi_turn)
+        q_wrapped = q.copy()
+        q_wrapped[:, k] = q[:, k] - FULL_ROTATION * np.ceil((q[:, k] - self.upper[k]) / FULL_ROTATION - 1e-12)
+        return q_wrapped
 
     @property
     def has_collider(self) -> bool:
@@ -491,25 +493,26 @@ class FollowProblem:
             return ()
         return tuple(self._collider.contacts(self.wrap_into_limits(q[None])[0], self._clearance))
 
-    def at_limits(self, q: Array) -> list[str]:
+    def dofs_at_limits(self, q: Array) -> list[str]:
         """Names of the dofs that are at a limit at q (nq,)."""
-        is_at_limit = (q <= self.lower + AT_LIMIT) | (q >= self.upper - AT_LIMIT)
-        is_at_limit &= ~self.multi_turn & (self.lower < self.upper) & self._affecting_entries()
+        is_at_limit = (q <= self.lower + LIMIT_TOLERANCE) | (q >= self.upper - LIMIT_TOLERANCE)
+        is_at_limit &= ~self.is_multi_turn & (self.lower < self.upper) & self._affecting_entries()
         return [self.space.q_names[k] for k in np.flatnonzero(is_at_limit).tolist()]
 
-    def beyond_limits(self, q: Array) -> list[str]:
+    def dofs_beyond_limits(self, q: Array) -> list[str]:
         """Names of the dofs that are beyond a limit at q (nq,) for every number of full rotations."""
-        wrapped, k = q.copy(), np.flatnonzero(self._angles & np.isfinite(self.lower) & np.isfinite(self.upper))
-        wrapped[k] -= FULL_ROTATION * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / FULL_ROTATION)
-        is_outside = ((wrapped < self.lower - AT_LIMIT) | (wrapped > self.upper + AT_LIMIT)) & self._affecting_entries()
-        return [self.space.q_names[k] for k in np.flatnonzero(is_outside & ~self.multi_turn).tolist()]
+        q_wrapped, k = q.copy(), np.flatnonzero(self._is_angle & np.isfinite(self.lower) & np.isfinite(self.upper))
+        q_wrapped[k] -= FULL_ROTATION * np.round((q[k] - 0.5 * (self.lower[k] + self.upper[k])) / FULL_ROTATION)
+        is_outside = (q_wrapped < self.lower - LIMIT_TOLERANCE) | (q_wrapped > self.upper + LIMIT_TOLERANCE)
+        is_outside &= self._affecting_entries()
+        return [self.space.q_names[k] for k in np.flatnonzero(is_outside & ~self.is_multi_turn).tolist()]
 
     def without_limits(self) -> FollowProblem:
         """The same problem without joint limits and without collision checks."""
         names = [self.space.q_names[k] for k in self.space.scalars_q.tolist()]
-        unlimited = dict.fromkeys(names, (-np.inf, np.inf))
+        limits = dict.fromkeys(names, (-np.inf, np.inf))
         return FollowProblem(
-            self.mechanism, self.path_targets, limits=unlimited, collider=None, clearance=0.0, settings=self._settings
+            self.mechanism, self.path_targets, limits=limits, collider=None, clearance=0.0, settings=self._settings
         )
 
     def _affecting_entries(self) -> Mask:
@@ -557,18 +560,19 @@ def first_collision(problem: FollowProblem, path: Path) -> tuple[float, Array, s
     """Find the first violation of the clearance along a path with closed loops; None if there is none.
 
     Returns:
-        s and q (nq,) just before the collision, and a message that names the pair.
+        s and q (nq,) just before the collision, and a message that names the pair. If loops cannot be closed between
+        two waypoints: s and q of the first waypoint, and a message.
     """
     if not problem.has_collider:
         return None
     try:
-        dense = path.densify(COLLISION_CHECK_STEP)
+        dense_path = path.densify(COLLISION_CHECK_STEP)
     except NotSolved:
         return float(path.s[0]), path.q[0], f"loops cannot be closed between two waypoints; {MORE_WAYPOINTS_HINT}"
-    is_free = problem.are_free(dense.q)
+    is_free = problem.are_free(dense_path.q)
     if is_free.all():
         return None
     k = int(np.argmin(is_free))
     k_before = max(k - 1, 0)
-    reason = f"in collision between two waypoints: {problem.contacts(dense.q[k])[0]}; {MORE_WAYPOINTS_HINT}"
-    return float(dense.s[k_before]), dense.q[k_before], reason
+    reason = f"in collision between two waypoints: {problem.contacts(dense_path.q[k])[0]}; {MORE_WAYPOINTS_HINT}"
+    return float(dense_path.s[k_before]), dense_path.q[k_before], reason

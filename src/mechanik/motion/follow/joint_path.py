@@ -23,18 +23,22 @@ if TYPE_CHECKING:
 
 def max_closure_errors(mechanism: Mechanism, q: Array) -> Array:
     """Largest loop closure error (N,) at each of the configurations q (N, nq), m or rad; 0 without loops."""
-    gaps = np.zeros(len(q))
+    errors = np.zeros(len(q))
     if not mechanism.closures:
-        return gaps
+        return errors
     X_world = dict(zip(mechanism.links, np.moveaxis(mechanism.poses(q), 1, 0), strict=True))
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
-            gaps = np.maximum(gaps, np.abs(_closure_residual(relation, X_world)).max(axis=1, initial=0.0))
-    return gaps
+            errors = np.maximum(errors, np.abs(_closure_residual(relation, X_world)).max(axis=1, initial=0.0))
+    return errors
 
 
 def _closure_residual(relation: Relation, X_world: Mapping[str, Array]) -> Array:
-    """Residual (N, rows) of a closure relation at N configurations, as `relation.py` defines it."""
+    """Residual (N, rows) of a closure relation at N configurations, as `relation.py` defines it.
+
+    Args:
+        X_world: poses (N, 4, 4) of the links in the world, by link name.
+    """
     X_world_a, X_world_b = (
         X_link if link is None else X_world[link] @ X_link
         for link, X_link in ((relation.a, relation.X_a), (relation.b, relation.X_b))
@@ -62,8 +66,8 @@ def _tilt_xy(u: Array) -> Array:
     """x and y (N, 2) of unit vectors u (N, 3), scaled to the angle between u and the z axis, rad."""
     sine = np.hypot(u[..., 0], u[..., 1])[..., None]
     angle = np.arctan2(sine, u[..., 2:])
-    near_axis = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
-    return np.where(sine < MIN_AXIS_SINE, near_axis, angle * u[..., :2] / np.maximum(sine, MIN_AXIS_SINE))
+    near_axis_tilt = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
+    return np.where(sine < MIN_AXIS_SINE, near_axis_tilt, angle * u[..., :2] / np.maximum(sine, MIN_AXIS_SINE))
 
 
 COLLISION_CHECK_STEP = 0.02
@@ -124,7 +128,7 @@ class Path:
 
     def __repr__(self) -> str:
         parameter_range = f"s from {self.s[0]:g} to {self.s[-1]:g}"
-        extent = f"{self.length:.3g} rad and m long, largest step {self.largest_step:.3g}"
+        extent = f"{self.length:.3g} rad and m long, largest step {self.largest_step:.3g} rad or m"
         name, count = self.mechanism.name or "a mechanism", format_count(len(self), "waypoint")
         return f"<path of {name}: {count}, {parameter_range}, {extent}>"
 
@@ -196,7 +200,7 @@ class Path:
         return float(max_closure_errors(self.mechanism, self.q).max())
 
     def is_free(self, collider: Collider, clearance: float = 0.0, step: float = COLLISION_CHECK_STEP) -> bool:
-        """Whether the clearance is kept at all waypoints and at intermediate configurations `step` apart.
+        """Whether the clearance is kept at all waypoints and at configurations between them, at most `step` apart.
 
         Args:
             collider: a collider of the same mechanism.

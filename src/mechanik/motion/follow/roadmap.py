@@ -4,10 +4,11 @@ Nodes are configurations at a few waypoints, the stations. Edges are branches tr
 station. They are traced forward and backward: where two branches cross, both are then traced on both sides of the
 crossing. For a redundant mechanism, nodes are samples, and edges blend from a traced branch to a nearby sample.
 
-The largest step of a route is the largest change of a dof between two waypoints. Among the routes with nearly the
-smallest largest step (MAX_STEP_RATIO), the best route has the lowest cost of length and closeness to joint limits.
-It is computed by dynamic programming over nodes and windings: a joint with a range above a full rotation has several
-values for the same pose, and the search selects a value that stays within the limits along the whole path.
+The largest step of a route is the largest change of a dof between two waypoints. Routes whose largest step is at most
+MAX_STEP_RATIO times the smallest possible one are compared by their cost, which is the sum of a cost of length and a
+cost of closeness to joint limits. The best route is computed by dynamic programming over nodes and windings: a joint
+with a range of a full rotation or more has several values for the same pose, and the search selects a value that stays
+within the limits along the whole path.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ MAX_NODES_BATCHED = 32
 """Largest number of nodes at a station, for batched problems."""
 MAX_NODES = 8
 """Largest number of nodes at a station for problems that are not batched: each projection takes longer."""
-LINKS_PER_BRANCH = 4
-"""Number of nodes of the next station to which each branch is linked, if the mechanism is redundant."""
-MAX_LINK_DISTANCE = 1.5
-"""rad or m: largest distance from the end of a branch to a node to which it is linked."""
+BLENDS_PER_BRANCH = 4
+"""Number of nodes of the next station to which each branch is blended, if the mechanism is redundant."""
+MAX_BLEND_DISTANCE = 1.5
+"""rad or m: largest distance from the end of a branch to a node to which it is blended."""
 JUMP_RATIO = 6.0
 """Ratio of the largest to the mean step above which a blend counts as a jump, if its largest step exceeds
 SHORT_STEP."""
 SHORT_STEP = 0.02
-"""rad or m: a blend with smaller steps is never a jump."""
+"""rad or m: a blend with smaller steps does not count as a jump."""
 
 NodeFunction = Callable[[float], Array]
 """Function that maps s to configurations (n, nq) that meet the goals at s."""
@@ -68,9 +69,10 @@ class Roadmap:
         nodes: configurations (nq,) of each station.
         edges: curves between each station and the next.
         start_count: a path may start only at the first `start_count` nodes of the first station; None: at any node.
-        forward: for each station, the branches that were traced from its nodes (by index) and end before the next
-            station.
-        backward: the same for branches that were traced backward and end before the previous station is reached.
+        forward_branches: for each station, by node index, the branches that were traced from its nodes and end before
+            the next station.
+        backward_branches: for each station, by node index, the branches that were traced backward from its nodes and
+            end before the previous station.
     """
 
     problem: FollowProblem
@@ -78,8 +80,8 @@ class Roadmap:
     nodes: list[list[Array]]
     edges: list[list[RoadmapEdge]]
     start_count: int | None = None
-    forward: list[dict[int, TracedBranch]] = field(default_factory=list[dict[int, TracedBranch]])
-    backward: list[dict[int, TracedBranch]] = field(default_factory=list[dict[int, TracedBranch]])
+    forward_branches: list[dict[int, TracedBranch]] = field(default_factory=list[dict[int, TracedBranch]])
+    backward_branches: list[dict[int, TracedBranch]] = field(default_factory=list[dict[int, TracedBranch]])
 
     @property
     def max_nodes(self) -> int:
@@ -105,8 +107,8 @@ def build_roadmap(
         problem: the path-following problem.
         stations: indices of waypoints.
         first_nodes: (n, nq) configurations that meet the goals at the first station; may be empty.
-        find_nodes: function that finds such configurations at the other stations. It is not called for a station that
-            enough branches reach.
+        find_nodes: function that finds configurations that meet the goals at the other stations. It is not called for a
+            station that enough branches reach.
         is_start_fixed: whether a path must start at one of `first_nodes`, if there are any.
     """
     segment_count = len(stations) - 1
@@ -114,8 +116,8 @@ def build_roadmap(
         problem, stations, [list(first_nodes), *([] for _ in range(segment_count))], [[] for _ in range(segment_count)]
     )
     roadmap.start_count = len(first_nodes) if is_start_fixed and len(first_nodes) else None
-    roadmap.forward = [{} for _ in stations]
-    roadmap.backward = [{} for _ in stations]
+    roadmap.forward_branches = [{} for _ in stations]
+    roadmap.backward_branches = [{} for _ in stations]
     for i in range(segment_count):
         _trace_forward(roadmap, i, find_nodes)
     for i in range(segment_count, 0, -1):
@@ -127,27 +129,30 @@ def _trace_forward(roadmap: Roadmap, i: int, find_nodes: NodeFunction | None) ->
     """Trace branches from all nodes of station i to the next station, and add its nodes and edges."""
     problem, nodes = roadmap.problem, roadmap.nodes[i]
     branches = trace_branches(problem, np.array(nodes), roadmap.edge_parameters(i)) if nodes else []
-    complete: list[tuple[int, Array]] = []
+    complete_branches: list[tuple[int, Array]] = []
     for k, branch in enumerate(branches):
         if branch.code == FEASIBLE:
-            complete.append((k, branch.q))
+            complete_branches.append((k, branch.q))
         else:
-            roadmap.forward[i][k] = branch
-    has_enough_branches = len(complete) >= roadmap.max_nodes and not (problem.has_all_solutions or problem.redundancy)
+            roadmap.forward_branches[i][k] = branch
+    has_enough_branches = len(complete_branches) >= roadmap.max_nodes and not (
+        problem.has_all_solutions or problem.redundancy
+    )
     if find_nodes is not None and not has_enough_branches:
         roadmap.nodes[i + 1] = list(find_nodes(float(problem.s[roadmap.stations[i + 1]])))
-    _add_edges(roadmap, i, complete)
+    _add_edges(roadmap, i, complete_branches)
 
 
-def _add_edges(roadmap: Roadmap, i: int, complete: list[tuple[int, Array]]) -> None:
+def _add_edges(roadmap: Roadmap, i: int, complete_branches: list[tuple[int, Array]]) -> None:
     """Add edges from station i to the next, and a new node where a branch does not end at an existing node.
 
     Args:
-        complete: for each branch that reaches the next station: index of its start node, and configurations (m, nq).
+        complete_branches: for each branch that reaches the next station, the index of its start node and the
+            configurations (m, nq).
     """
     problem, next_nodes = roadmap.problem, roadmap.nodes[i + 1]
-    complete.sort(key=lambda item: float(np.abs(np.diff(item[1], axis=0)).max(initial=0.0)))
-    for k, q in complete:
+    complete_branches.sort(key=lambda item: float(np.abs(np.diff(item[1], axis=0)).max(initial=0.0)))
+    for k, q in complete_branches:
         nearest = nearest_node(problem, next_nodes, q[-1])
         if nearest is None or nearest[1] > (MIN_NODE_DISTANCE if problem.redundancy else SAME_NODE_DISTANCE):
             if len(next_nodes) < roadmap.max_nodes or not problem.redundancy:
@@ -156,11 +161,11 @@ def _add_edges(roadmap: Roadmap, i: int, complete: list[tuple[int, Array]]) -> N
         elif not problem.redundancy:
             roadmap.edges[i].append(RoadmapEdge(k, nearest[0], q))
     if problem.redundancy and next_nodes:
-        for k, q in complete:
+        for k, q in complete_branches:
             distances = np.abs(problem.wrapped_difference(q[-1], np.array(next_nodes))).max(axis=1)
-            for b in map(int, np.argsort(distances, kind="stable")[:LINKS_PER_BRANCH]):
+            for b in map(int, np.argsort(distances, kind="stable")[:BLENDS_PER_BRANCH]):
                 if (
-                    1e-9 < distances[b] < MAX_LINK_DISTANCE
+                    1e-9 < distances[b] < MAX_BLEND_DISTANCE
                     and (blend := _blend_to_node(roadmap, i, q, next_nodes[b])) is not None
                 ):
                     roadmap.edges[i].append(RoadmapEdge(k, b, blend))
@@ -175,8 +180,8 @@ def _blend_to_node(roadmap: Roadmap, i: int, q: Array, q_node: Array) -> Array |
     problem = roadmap.problem
     share = np.linspace(0.0, 1.0, len(q))
     share = share**2 * (3.0 - 2.0 * share)
-    guesses = problem.space.integrate(q, share[:, None] * problem.wrapped_difference(q[-1], q_node))
-    q_blend, codes = problem.project(roadmap.edge_parameters(i), guesses)
+    q_guesses = problem.space.integrate(q, share[:, None] * problem.wrapped_difference(q[-1], q_node))
+    q_blend, codes = problem.project(roadmap.edge_parameters(i), q_guesses)
     if (codes != FEASIBLE).any() or not are_segments_free(problem, q_blend[:-1], q_blend[1:]).all():
         return None
     steps = np.abs(problem.space.difference(q_blend[:-1], q_blend[1:])).max(axis=1)
@@ -192,16 +197,16 @@ def _trace_backward(roadmap: Roadmap, i: int) -> None:
     """Trace branches backward to the previous station, from all nodes of station i at which no edge ends."""
     problem = roadmap.problem
     reached_nodes = {edge.end_node for edge in roadmap.edges[i - 1]}
-    unreached = [k for k in range(len(roadmap.nodes[i])) if k not in reached_nodes]
-    if not unreached:
+    unreached_nodes = [k for k in range(len(roadmap.nodes[i])) if k not in reached_nodes]
+    if not unreached_nodes:
         return
     previous_nodes = roadmap.nodes[i - 1]
     branches = trace_branches(
-        problem, np.array([roadmap.nodes[i][k] for k in unreached]), roadmap.edge_parameters(i - 1)[::-1]
+        problem, np.array([roadmap.nodes[i][k] for k in unreached_nodes]), roadmap.edge_parameters(i - 1)[::-1]
     )
-    for k, branch in zip(unreached, branches, strict=True):
+    for k, branch in zip(unreached_nodes, branches, strict=True):
         if branch.code != FEASIBLE:
-            roadmap.backward[i][k] = branch
+            roadmap.backward_branches[i][k] = branch
             continue
         q = np.ascontiguousarray(branch.q[::-1])
         nearest = nearest_node(problem, previous_nodes, q[0])
@@ -267,16 +272,16 @@ class EdgeCost:
         largest_step: rad or m.
         cost: cost of length and closeness to limits, rad² or m².
         winding_change: number of full rotations of each multi-turn joint from the start node to the end node.
-        low, high: smallest and largest values of the multi-turn joints along the edge, rad, if the windings at the
-            start node are zero.
+        min_values, max_values: smallest and largest values of the multi-turn joints along the edge, rad, if the
+            windings at the start node are zero.
     """
 
     edge: RoadmapEdge
     largest_step: float
     cost: float
     winding_change: Windings
-    low: Array
-    high: Array
+    min_values: Array
+    max_values: Array
 
 
 def best_routes(roadmap: Roadmap, q_near: Array) -> RouteTable:
@@ -287,48 +292,49 @@ def best_routes(roadmap: Roadmap, q_near: Array) -> RouteTable:
             is preferred.
     """
     problem = roadmap.problem
-    multi_turn = np.flatnonzero(problem.multi_turn)
-    costs = [
-        [_edge_cost(problem, roadmap, i, edge, multi_turn) for edge in edges] for i, edges in enumerate(roadmap.edges)
+    multi_turn_indices = np.flatnonzero(problem.is_multi_turn)
+    edge_costs = [
+        [_edge_cost(problem, roadmap, i, edge, multi_turn_indices) for edge in edges]
+        for i, edges in enumerate(roadmap.edges)
     ]
-    starts = _start_states(problem, roadmap.nodes[0][: roadmap.start_count], multi_turn, q_near)
-    routes = _propagate_routes(roadmap, costs, starts, multi_turn, np.inf)
+    starts = _start_states(problem, roadmap.nodes[0][: roadmap.start_count], multi_turn_indices, q_near)
+    routes = _propagate_routes(roadmap, edge_costs, starts, multi_turn_indices, np.inf)
     if routes[-1]:
         min_largest_step = min(step.largest_step for step in routes[-1].values())
-        routes = _propagate_routes(roadmap, costs, starts, multi_turn, MAX_STEP_RATIO * min_largest_step)
+        routes = _propagate_routes(roadmap, edge_costs, starts, multi_turn_indices, MAX_STEP_RATIO * min_largest_step)
     return routes
 
 
 def waypoints_to(roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, Windings]) -> Array:
     """Waypoints (m, nq) of the best route from the first waypoint to a node of station i."""
-    multi_turn = np.flatnonzero(roadmap.problem.multi_turn)
+    multi_turn_indices = np.flatnonzero(roadmap.problem.is_multi_turn)
     pieces: list[Array] = []
     while True:
         step = routes[i][state]
         if step.previous_state is None or step.edge is None:
             break
         q = step.edge.q.copy()
-        q[:, multi_turn] += FULL_ROTATION * np.array(step.previous_state[1]) - _winding_shift(
-            roadmap, i - 1, step.edge, multi_turn
+        q[:, multi_turn_indices] += FULL_ROTATION * np.array(step.previous_state[1]) - _winding_shift(
+            roadmap, i - 1, step.edge, multi_turn_indices
         )
         pieces.append(q if not pieces else q[:-1])
         i, state = i - 1, step.previous_state
     if not pieces:
         q = roadmap.nodes[0][state[0]].copy()
-        q[multi_turn] += FULL_ROTATION * np.array(state[1])
+        q[multi_turn_indices] += FULL_ROTATION * np.array(state[1])
         return q[None]
-    joined = np.concatenate(pieces[::-1])
+    waypoints = np.concatenate(pieces[::-1])
     # joints without limits have no windings; unwrapping makes them continuous along the path
-    columns = np.flatnonzero(roadmap.problem.full_rotation_joints & ~roadmap.problem.multi_turn)
-    joined[:, columns] = np.unwrap(joined[:, columns], axis=0)
-    return joined
+    columns = np.flatnonzero(roadmap.problem.can_rotate_fully & ~roadmap.problem.is_multi_turn)
+    waypoints[:, columns] = np.unwrap(waypoints[:, columns], axis=0)
+    return waypoints
 
 
 def _propagate_routes(
     roadmap: Roadmap,
     costs: list[list[EdgeCost]],
     starts: dict[tuple[int, Windings], RouteStep],
-    multi_turn: Indices,
+    multi_turn_indices: Indices,
     max_step: float,
 ) -> RouteTable:
     """Find the best route to each node and windings of each station by dynamic programming.
@@ -339,7 +345,10 @@ def _propagate_routes(
     """
     problem = roadmap.problem
     routes: RouteTable = [starts]
-    lower, upper = problem.lower[multi_turn] - LIMIT_TOLERANCE, problem.upper[multi_turn] + LIMIT_TOLERANCE
+    lower, upper = (
+        problem.lower[multi_turn_indices] - LIMIT_TOLERANCE,
+        problem.upper[multi_turn_indices] + LIMIT_TOLERANCE,
+    )
     for station_costs in costs:
         station_routes: dict[tuple[int, Windings], RouteStep] = {}
         edges_by_start: dict[int, list[EdgeCost]] = {}
@@ -349,8 +358,8 @@ def _propagate_routes(
             shift = FULL_ROTATION * np.array(windings)
             for edge_cost in edges_by_start.get(node, ()):
                 if (
-                    (edge_cost.low + shift < lower).any()
-                    or (edge_cost.high + shift > upper).any()
+                    (edge_cost.min_values + shift < lower).any()
+                    or (edge_cost.max_values + shift > upper).any()
                     or edge_cost.largest_step > max_step
                 ):
                     continue
@@ -371,18 +380,22 @@ def _propagate_routes(
     return routes
 
 
-def _winding_shift(roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn: Indices) -> Array:
-    """Difference (rad, whole rotations) of the multi-turn joints between the start of an edge and its start node."""
-    rotations: Array = np.rint((edge.q[0, multi_turn] - roadmap.nodes[i][edge.start_node][multi_turn]) / FULL_ROTATION)
+def _winding_shift(roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn_indices: Indices) -> Array:
+    """Difference of the multi-turn joints between the start of an edge and its start node: full rotations, rad."""
+    rotations: Array = np.rint(
+        (edge.q[0, multi_turn_indices] - roadmap.nodes[i][edge.start_node][multi_turn_indices]) / FULL_ROTATION
+    )
     return FULL_ROTATION * rotations
 
 
-def _edge_cost(problem: FollowProblem, roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn: Indices) -> EdgeCost:
+def _edge_cost(
+    problem: FollowProblem, roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn_indices: Indices
+) -> EdgeCost:
     """Cost of an edge from station i to the next, and the range of its multi-turn joints."""
     steps = problem.space.difference(edge.q[:-1], edge.q[1:])
     largest_step = float(np.abs(steps).max(initial=0.0))
-    values = edge.q[:, multi_turn] - _winding_shift(roadmap, i, edge, multi_turn)
-    rotations: Array = np.rint((values[-1] - roadmap.nodes[i + 1][edge.end_node][multi_turn]) / FULL_ROTATION)
+    values = edge.q[:, multi_turn_indices] - _winding_shift(roadmap, i, edge, multi_turn_indices)
+    rotations: Array = np.rint((values[-1] - roadmap.nodes[i + 1][edge.end_node][multi_turn_indices]) / FULL_ROTATION)
     segment_count = len(problem.s) - 1
     cost = (
         segment_count * float((steps * steps).sum())
@@ -394,9 +407,12 @@ def _edge_cost(problem: FollowProblem, roadmap: Roadmap, i: int, edge: RoadmapEd
 
 
 def _limit_closeness(problem: FollowProblem, q: Array) -> float:
-    """Mean closeness of q (m, nq) to joint limits: 0 in the middle of the range, 1 at a limit; no multi-turn joints."""
+    """Mean closeness of q (m, nq) to joint limits: 0 in the middle of the range, 1 at a limit.
+
+    The closeness of a configuration is that of the joint nearest to its limit. Multi-turn joints are ignored.
+    """
     is_bounded = np.isfinite(problem.lower) & np.isfinite(problem.upper) & (problem.upper > problem.lower)
-    columns = np.flatnonzero(is_bounded & ~problem.multi_turn)
+    columns = np.flatnonzero(is_bounded & ~problem.is_multi_turn)
     if not len(columns):
         return 0.0
     lower, upper = problem.lower[columns], problem.upper[columns]
@@ -405,21 +421,25 @@ def _limit_closeness(problem: FollowProblem, q: Array) -> float:
 
 
 def _start_states(
-    problem: FollowProblem, nodes: list[Array], multi_turn: Indices, q_near: Array
+    problem: FollowProblem, nodes: list[Array], multi_turn_indices: Indices, q_near: Array
 ) -> dict[tuple[int, Windings], RouteStep]:
     """Routes of zero length: the nodes of the first station with all windings that the limits allow."""
     states: dict[tuple[int, Windings], RouteStep] = {}
     for node, q in enumerate(nodes):
-        lowest = (
-            np.ceil((problem.lower[multi_turn] - q[multi_turn] - LIMIT_TOLERANCE) / FULL_ROTATION).astype(int).tolist()
+        min_windings = (
+            np.ceil((problem.lower[multi_turn_indices] - q[multi_turn_indices] - LIMIT_TOLERANCE) / FULL_ROTATION)
+            .astype(int)
+            .tolist()
         )
-        highest = (
-            np.floor((problem.upper[multi_turn] - q[multi_turn] + LIMIT_TOLERANCE) / FULL_ROTATION).astype(int).tolist()
+        max_windings = (
+            np.floor((problem.upper[multi_turn_indices] - q[multi_turn_indices] + LIMIT_TOLERANCE) / FULL_ROTATION)
+            .astype(int)
+            .tolist()
         )
-        ranges = [range(a, b + 1) for a, b in zip(lowest, highest, strict=True)]
+        ranges = [range(a, b + 1) for a, b in zip(min_windings, max_windings, strict=True)]
         combinations = list(itertools.islice(itertools.product(*ranges), MAX_WINDINGS))
         for windings in combinations:
-            distance = q[multi_turn] + FULL_ROTATION * np.array(windings) - q_near[multi_turn]
+            distance = q[multi_turn_indices] + FULL_ROTATION * np.array(windings) - q_near[multi_turn_indices]
             # the weight is so small that this cost decides only between routes that differ by full rotations
             states[node, windings] = RouteStep(0.0, 1e-6 * float((distance * distance).sum()), None, None)
     return states

@@ -46,7 +46,7 @@ from mechanik.tiers import kernel_module
 CERTIFY_STEP = 0.01
 """rad, and half of it in m: largest motion of a dof between two checks."""
 MAX_CHECKS = 40_000
-"""Largest number of checked configurations."""
+"""Number of checked configurations after which the proof is abandoned."""
 MIN_INTERVAL = 1e-5
 """Planning units (1 rad or 0.5 m): unproven segments that are shorter are not divided further."""
 
@@ -75,18 +75,18 @@ def certify_by_bisection(space: PlanningSpace, q: Array, clearance: float, deadl
         clearance: m.
         deadline: time of `time.perf_counter` at which the proof is abandoned.
     """
-    dense = space.densify(q, CERTIFY_STEP)
-    if dense is None:
+    q_dense = space.densify(q, CERTIFY_STEP)
+    if q_dense is None:
         return PathCertificate(False, False, -np.inf)
     if space.collider is None:
         return PathCertificate(True, True, np.inf)
-    space.check_count += len(dense)
-    min_distance = float(np.min(space.collider.distance(dense)))
+    space.check_count += len(q_dense)
+    min_distance = float(np.min(space.collider.distance(q_dense)))
     if min_distance < clearance:
         return PathCertificate(False, False, min_distance)
     if space.has_loops:
         return PathCertificate(True, False, min_distance)
-    return _certify_between(space, space.collider, dense, clearance, min_distance, deadline)
+    return _certify_between(space, space.collider, q_dense, clearance, min_distance, deadline)
 
 
 def _certify_between(
@@ -94,25 +94,25 @@ def _certify_between(
 ) -> PathCertificate:
     """Prove by bisection that all segments between the configurations q (N, nq) keep the clearance."""
     motion_bounds = _MotionBounds(collider)
-    start, half_step = q[:-1], 0.5 * space.difference(q[:-1], q[1:])
+    q_start, half_steps = q[:-1], 0.5 * space.difference(q[:-1], q[1:])
     check_count = 0
-    while len(start):
-        check_count += len(start)
+    while len(q_start):
+        check_count += len(q_start)
         if check_count > MAX_CHECKS or time.perf_counter() > deadline:
             return PathCertificate(True, False, min_distance)
-        q_middle = space.integrate(start, half_step)
-        motion_bound = motion_bounds.approach_bound(q_middle, np.abs(half_step))
+        q_middle = space.integrate(q_start, half_steps)
+        motion_bound = motion_bounds.approach_bound(q_middle, np.abs(half_steps))
         query_distance = clearance + float(motion_bound.max(initial=0.0)) + 1e-6
         distances = collider.distances_and_jacobian(q_middle, query_distance)[0]
         min_distance = min(min_distance, float(distances.min(initial=np.inf, where=distances < query_distance)))
         if min_distance < clearance:
             return PathCertificate(False, False, min_distance)
         is_unproven = (distances - clearance <= motion_bound).any(axis=1)
-        if (np.abs(half_step[is_unproven] / space.unit).max(axis=1, initial=0.0) < MIN_INTERVAL).any():
+        if (np.abs(half_steps[is_unproven] / space.unit).max(axis=1, initial=0.0) < MIN_INTERVAL).any():
             return PathCertificate(True, False, min_distance)
-        half_step = 0.5 * half_step[is_unproven]
-        start = np.concatenate([start[is_unproven], q_middle[is_unproven]])
-        half_step = np.concatenate([half_step, half_step])
+        half_steps = 0.5 * half_steps[is_unproven]
+        q_start = np.concatenate([q_start[is_unproven], q_middle[is_unproven]])
+        half_steps = np.concatenate([half_steps, half_steps])
     return PathCertificate(True, True, min_distance)
 
 
@@ -131,14 +131,14 @@ class _MotionBounds:
         for body, row in zip(bodies, tables.bodies, strict=False):
             # the centre in the table is in the frame of the node to which the body belongs
             centre = np.append(row[at.BODY_CENTRE : at.BODY_CENTRE + 3], 1.0)
-            centre_link: Array = (inverse(body.frame) @ centre)[:3]
-            self._spheres.append((centre_link, float(row[at.BODY_RADIUS])))
-        self._bodies = list[int]()
-        self._partners = list[npt.NDArray[np.int64]]()
-        for body_index, first_partner, count, _, rows in tables.pair_groups.tolist():
+            p_link_centre: Array = (inverse(body.X_node_body) @ centre)[:3]
+            self._spheres.append((p_link_centre, float(row[at.BODY_RADIUS])))
+        self._body_by_row = list[int]()
+        self._partners_by_row = list[npt.NDArray[np.int64]]()
+        for body_index, first_partner, count, _, row_count in tables.pair_lists.tolist():
             partners = tables.partners[first_partner : first_partner + max(0, count)]
-            self._bodies += [body_index] * rows
-            self._partners += [partners] * rows
+            self._body_by_row += [body_index] * row_count
+            self._partners_by_row += [partners] * row_count
 
     def approach_bound(self, q: Array, steps: Array) -> Array:
         """Bound (N, m), in m, on how much the distance of each row can decrease while the dofs move by `steps` from q.
@@ -148,8 +148,8 @@ class _MotionBounds:
             steps: (N, nv), absolute values, rad or m.
         """
         body_motion = np.stack([self._body_motion_bound(k, q, steps) for k in range(len(self._links))], axis=1)
-        bounds = body_motion[:, self._bodies]
-        for row, partners in enumerate(self._partners):
+        bounds = body_motion[:, self._body_by_row]
+        for row, partners in enumerate(self._partners_by_row):
             if len(partners):
                 bounds[:, row] += body_motion[:, partners].max(axis=1)
         return bounds
@@ -159,8 +159,8 @@ class _MotionBounds:
 
         Lever arms grow during the motion, at most by twice the distance that any point has moved.
         """
-        centre, radius = self._spheres[k]
-        J = self._mechanism.jacobian(self._links[k], q, centre)
+        p_link_centre, radius = self._spheres[k]
+        J = self._mechanism.jacobian(self._links[k], q, p_link_centre)
         rotation_rates = np.linalg.norm(J[:, 3:], axis=1)
         initial_bound = ((np.linalg.norm(J[:, :3], axis=1) + radius * rotation_rates) * steps).sum(axis=1)
         angle = (rotation_rates * steps).sum(axis=1)
@@ -178,8 +178,8 @@ def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: flo
     """Check the path with waypoints q (N, nq), and prove that it is free between the checks.
 
     Where no interval can be proven free, checks are at most 0.01 rad or 5 mm apart. The reported distance is the
-    smallest distance along the path, with an error of at most 1 cm or a quarter of the distance. After the deadline the
-    remaining path is only checked densely.
+    smallest distance along the path; its error is at most 1 cm or a quarter of the distance, whichever is larger. After
+    the deadline, or after MAX_CHECKS checks, the remaining path is only checked densely.
 
     Args:
         clearance: m.
@@ -214,22 +214,22 @@ def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: flo
 @lru_cache(maxsize=8)
 def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
     """Leading arguments of the kernel, from the collision tables to the pairs of bodies."""
-    pair_groups = tables.pair_groups.copy()
-    # one row for each group: the distance of its nearest pair
-    pair_groups[:, at.FIRST_PAIR_ROW], pair_groups[:, at.PAIR_ROWS] = np.arange(len(pair_groups)), 1
+    pair_lists = tables.pair_lists.copy()
+    # one row for each pair list: the distance of its nearest pair
+    pair_lists[:, at.FIRST_PAIR_ROW], pair_lists[:, at.PAIR_ROWS] = np.arange(len(pair_lists)), 1
     body_rows, spheres = tables.bodies[: tables.moving_count], np.empty((tables.moving_count, SPHERE_FLOATS))
     spheres[:, SPHERE_NODE], spheres[:, SPHERE_RADIUS] = body_rows[:, at.BODY_NODE], body_rows[:, at.BODY_RADIUS]
     spheres[:, SPHERE_CENTRE : SPHERE_CENTRE + 3] = body_rows[:, at.BODY_CENTRE : at.BODY_CENTRE + 3]
     parents = tables.nodes[:, PARENT].astype(np.int64).tolist()
     nodes = spheres[:, SPHERE_NODE].astype(np.int64).tolist()
     pair_rows = list[tuple[int, int, int, int]]()
-    for row, (body, first_partner, count, *_) in enumerate(tables.pair_groups.tolist()):
+    for row, (body, first_partner, count, *_) in enumerate(tables.pair_lists.tolist()):
         if count < 0:
             pair_rows.append((row, body, -1, -1))
         for partner in tables.partners[first_partner : first_partner + max(count, 0)].tolist():
             pair_rows.append((row, body, partner, _common_ancestor(parents, nodes[body], nodes[partner])))
     pairs = np.array(pair_rows, np.int64).reshape(-1, PAIR_INTS)
-    return (*tables.arrays[:7], pair_groups, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, spheres, pairs)
+    return (*tables.arrays[:7], pair_lists, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, spheres, pairs)
 
 
 def _common_ancestor(parents: list[int], a: int, b: int) -> int:

@@ -43,7 +43,7 @@ MIN_CORNER_ANGLE = 1e-3
 
 
 def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
-    """Shorten a path: skip waypoints, then try random shortcuts until no more are found.
+    """Shorten a path: skip waypoints, try random shortcuts until too many fail, then skip waypoints again.
 
     Args:
         q: (M, nq) waypoints.
@@ -59,18 +59,18 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
             break
         lengths = np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1)
         arc_lengths = np.append(0.0, np.cumsum(lengths))
-        low, high = np.sort(rng.uniform(0.0, arc_lengths[-1], 2))
-        i, j = np.searchsorted(arc_lengths, (low, high), side="right") - 1
+        length_a, length_b = np.sort(rng.uniform(0.0, arc_lengths[-1], 2))
+        i, j = np.searchsorted(arc_lengths, (length_a, length_b), side="right") - 1
         i, j = int(min(i, len(lengths) - 1)), int(min(j, len(lengths) - 1))
         failed_count += 1
         if i == j:
             continue
-        a = _point_on_segment(space, q, i, (low - arc_lengths[i]) / lengths[i])
-        b = _point_on_segment(space, q, j, (high - arc_lengths[j]) / lengths[j])
+        a = _point_on_segment(space, q, i, (length_a - arc_lengths[i]) / lengths[i])
+        b = _point_on_segment(space, q, j, (length_b - arc_lengths[j]) / lengths[j])
         if a is None or b is None:
             continue
         new_length = float(np.linalg.norm(space.scaled_difference(a, b)))
-        if new_length > 0.999 * (high - low):
+        if new_length > 0.999 * (length_b - length_a):
             continue
         if not space.are_free(np.array([a, b])).all():
             continue
@@ -83,7 +83,7 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
             if segment is None:
                 continue
             replacement = segment if space.has_loops else segment[[0, -1]]
-        if space.has_loops and _path_length(space, replacement) > 0.999 * (high - low):
+        if space.has_loops and _path_length(space, replacement) > 0.999 * (length_b - length_a):
             continue
         q = np.concatenate([q[: i + 1], replacement, q[j + 1 :]])
         q = remove_duplicates(space, q)
@@ -106,8 +106,8 @@ def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
             waypoints.append(q[k])
             continue
         for share in ARC_SHARES:
-            reach = share * min(length_before, length_after)
-            arc = _rounded_corner(space, q[k], to_previous * (reach / length_before), to_next * (reach / length_after))
+            size = share * min(length_before, length_after)
+            arc = _rounded_corner(space, q[k], to_previous * (size / length_before), to_next * (size / length_after))
             if arc is not None:
                 waypoints += list(arc)
                 break
@@ -126,15 +126,16 @@ def smooth_along_loops(space: PlanningSpace, q: Array, deadline: float) -> Array
         to_previous = space.scaled_difference(q[indices], q[indices - 1])
         to_next = space.scaled_difference(q[indices], q[indices + 1])
         steps = 0.25 * (to_previous + to_next) * space.unit
-        moved, is_closed = space.project_all(space.integrate(q[indices], steps))
-        moved[~is_closed] = q[indices[~is_closed]]
-        midpoints = [_midpoints(space, moved, q[indices - 1]), _midpoints(space, moved, q[indices + 1])]
-        is_free = space.are_free(moved) & space.are_free(midpoints[0]) & space.are_free(midpoints[1])
-        q[indices[is_free]] = moved[is_free]
+        q_moved, is_closed = space.project_all(space.integrate(q[indices], steps))
+        q_moved[~is_closed] = q[indices[~is_closed]]
+        midpoints = [_midpoints(space, q_moved, q[indices - 1]), _midpoints(space, q_moved, q[indices + 1])]
+        is_free = space.are_free(q_moved) & space.are_free(midpoints[0]) & space.are_free(midpoints[1])
+        q[indices[is_free]] = q_moved[is_free]
     return q
 
 
 def _midpoints(space: PlanningSpace, a: Array, b: Array) -> Array:
+    """Configurations (N, nq) in the middle between a (N, nq) and b (N, nq); loops are not closed."""
     return space.integrate(a, 0.5 * space.difference(a, b))
 
 
@@ -143,7 +144,7 @@ def _rounded_corner(space: PlanningSpace, corner: Array, to_start: Array, to_end
 
     Args:
         corner: (nq,).
-        before, after: (nv,) from the corner to the ends of the parabola, planning units.
+        to_start, to_end: (nv,) from the corner to the ends of the parabola, planning units.
     """
     count = max(4, int(np.ceil(float(np.abs(to_start - to_end).max()) / BLEND_STEP)))
     t = np.linspace(0.0, 1.0, count + 1)[:, None]
@@ -153,8 +154,8 @@ def _rounded_corner(space: PlanningSpace, corner: Array, to_start: Array, to_end
         waypoints, is_closed = space.project_all(waypoints)
         if not is_closed.all():
             return None
-    dense = space.densify(waypoints, space.step)
-    return waypoints if dense is not None and space.are_free(dense).all() else None
+    q_dense = space.densify(waypoints, space.step)
+    return waypoints if q_dense is not None and space.are_free(q_dense).all() else None
 
 
 def _skip_waypoints(space: PlanningSpace, q: Array, deadline: float) -> Array:
@@ -199,15 +200,15 @@ def remove_duplicates(space: PlanningSpace, q: Array) -> Array:
     return q[[*indices, len(q) - 1]]
 
 
-shortcuts = kernel_module("planning.path_shortening")
-corners = kernel_module("planning.corner_rounding")
+shortcut_kernel = kernel_module("planning.path_shortening")
+corner_kernel = kernel_module("planning.corner_rounding")
 
 CHECKS_PER_CALL = 1000
 """Number of collision checks in one kernel call; the deadline is checked between calls."""
 
 
 def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
-    """Shorten the waypoints q (N, nq) in a kernel until the deadline, in a Euclidean space."""
+    """Shorten the path with waypoints q (N, nq) in a kernel, at most until the deadline; only for Euclidean spaces."""
     scene = space.scene()
     if scene is None:
         return q[[0, -1]]
@@ -217,7 +218,7 @@ def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator,
     state[WAYPOINT_COUNT] = len(q)
     seed, status = int(rng.integers(2**62)), -1
     while status != SEARCH_DONE and time.perf_counter() < deadline:
-        status = shortcuts.shorten_path(
+        status = shortcut_kernel.shorten_path(
             *scene, space.unit, space.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, CHECKS_PER_CALL, waypoints, state
         )
     space.check_count += int(state[CHECK_COUNT])
@@ -225,19 +226,22 @@ def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator,
 
 
 def blend_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
-    """Replace each corner by a parabola tangent to both sides, if it is free; in a kernel, in a Euclidean space."""
+    """Replace each corner of the waypoints q (N, nq) by a parabola tangent to both sides, if the parabola is free.
+
+    Only for Euclidean spaces.
+    """
     scene = space.scene()
     if scene is None or len(q) < 3:
         return q
     length = float(np.abs(space.scaled_difference(q[:-1], q[1:])).max(axis=1).sum())
     out = np.empty((int(length / BLEND_STEP) + 6 * len(q), q.shape[1]))
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
-    count = corners.round_corners(*scene, space.unit, space.step, np.ascontiguousarray(q), out, state)
+    count = corner_kernel.round_corners(*scene, space.unit, space.step, np.ascontiguousarray(q), out, state)
     space.check_count += int(state[CHECK_COUNT])
     return out[:count]
 
 
-kernel = kernel_module("planning.spline_clearance")
+spline_kernel = kernel_module("planning.spline_clearance")
 REFINEMENT_STEPS = (0.4, 0.2, 0.1, 0.05, 0.02)
 """Planning units: distances between waypoints, tried in this order until the spline is free."""
 
@@ -245,7 +249,7 @@ REFINEMENT_STEPS = (0.4, 0.2, 0.1, 0.05, 0.02)
 def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array:
     """Insert waypoints on the path until the spline of `retime` through them keeps the clearance.
 
-    If no distance in REFINEMENT_STEPS suffices, the waypoints are returned unchanged.
+    If no distance in REFINEMENT_STEPS suffices, the waypoints q (N, nq) are returned unchanged.
     """
     if space.collider is None or len(q) < 3:
         return q
@@ -273,7 +277,7 @@ def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
         return True
     if space.is_euclidean:
         check_count = np.zeros(1, np.int64)
-        status = kernel.spline_is_free(
+        status = spline_kernel.spline_is_free(
             *scene[:-1],
             clearance,
             waypoints,
@@ -296,9 +300,8 @@ def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
 
 def _dense_parameters(space: PlanningSpace, curve: JointSpline) -> Array:
     """Parameters s (M,) along a spline at which no dof moves by more than about 0.01 rad or 5 mm."""
-    starts = curve.coefficients[3]
-    ends = np.vstack([starts, curve.configurations(curve.s[-1:])])
-    changes = np.abs(space.scaled_difference(ends[:-1], ends[1:])).max(axis=1)
+    q_waypoints = np.vstack([curve.coefficients[3], curve.configurations(curve.s[-1:])])
+    changes = np.abs(space.scaled_difference(q_waypoints[:-1], q_waypoints[1:])).max(axis=1)
     counts = np.maximum(np.ceil(changes / CERTIFY_STEP), 1.0).astype(np.int64)
     k = np.repeat(np.arange(len(counts)), counts)
     index = np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)

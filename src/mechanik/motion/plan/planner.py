@@ -49,8 +49,11 @@ class PlannedPath(Path):
     """A path found by `mk.plan`, with the planner, the time and the certified clearance.
 
     Attributes:
+        mechanism: the mechanism of the waypoints; the path does not move it.
+        q: (N, nq) waypoints from the start to the goal; read-only.
+        s: (N,) share of the path's length up to each waypoint, from 0 to 1; read-only.
         planner: "straight" if the straight segment is free, else the name of the planner.
-        goal: index of the goal where the path ends, in order of distance from the start.
+        goal: index of the goal where the path ends, among the valid goals sorted by distance from the start.
         seconds: wall time of the call, s.
         min_distance: smallest distance measured along the path, m; infinite if nothing is avoided.
         is_certain: whether it is proven that the clearance is kept everywhere on the path: between two checks, no point
@@ -91,7 +94,8 @@ SEARCH_MARGIN = 1e-3
 STRAIGHT_GOALS = 6
 """Number of nearest goals to which a straight segment is tried first."""
 MAX_SEARCHES = 3
-"""Largest number of searches; if the certificate finds a collision, the next search uses half the check step."""
+"""Largest number of searches, and of improved versions of the path that a search finds. If the certificate finds a
+collision, the next search or version uses half the check step."""
 CertifiedPath = tuple[Array, str, tuple[float, bool]]
 """Waypoints (N, nq), name of the planner, and (smallest distance in m, whether the path is proven free)."""
 
@@ -162,20 +166,20 @@ def plan(
     check_avoid_arguments(mechanism, avoid, min_clearance, *pair_rules)
     collider = _collider_with_shapes(mechanism, avoid, *pair_rules)
     lower, upper = as_bounds(mechanism, limits)
-    free = np.ones(mechanism.nv, dtype=np.bool_) if lock is None else ~as_dof_mask(mechanism, lock, False)
+    can_move = np.ones(mechanism.nv, dtype=np.bool_) if lock is None else ~as_dof_mask(mechanism, lock, False)
     generator = np.random.default_rng(0) if rng is None else as_rng(rng)
     with cached_loop_system(mechanism, {}) as loops:
-        space = PlanningSpace(mechanism, loops, collider, min_clearance, lower, upper, free)
+        space = PlanningSpace(mechanism, loops, collider, min_clearance, lower, upper, can_move)
         check_planner(planner)
         q_start = as_start(space, start)
         goals = as_goals(space, goal, q_start, {"lock": lock, "limits": limits}, generator, deadline)
         space.clearance = min_clearance + _clearance_margin(space, [q_start, *goals])
-        q, planner, certificate = _search(space, q_start, goals, planner, min_clearance, deadline, generator)
+        q, planner, distance_and_proof = _search(space, q_start, goals, planner, min_clearance, deadline, generator)
         q = refine_for_spline(space, q, min_clearance)
     goal_index = int(np.argmin(np.abs(goals - q[-1]).max(axis=1)))
     arc_length = np.append(0.0, np.cumsum(np.linalg.norm(space.scaled_difference(q[:-1], q[1:]), axis=1)))
     s = arc_length / arc_length[-1] if arc_length[-1] > 0.0 else np.linspace(0.0, 1.0, len(q))
-    return PlannedPath(mechanism, q, s, planner, goal_index, seconds_since(start_time), *certificate)
+    return PlannedPath(mechanism, q, s, planner, goal_index, seconds_since(start_time), *distance_and_proof)
 
 
 def _search(
@@ -210,8 +214,8 @@ def _search(
         q, search_step = remove_duplicates(space, q), space.step
         candidates = (
             variant
-            for improved in _improved_paths(space, q, rng, deadline)
-            for variant in (*_without_idle_motion(space, improved), improved)
+            for q_improved in _improved_paths(space, q, rng, deadline)
+            for variant in (*_without_idle_motion(space, q_improved), q_improved)
         )
         for candidate in candidates:
             certificate = certify_path(space, candidate, clearance, deadline)
@@ -219,36 +223,42 @@ def _search(
                 free_paths.append((candidate, RRT_CONNECT, (certificate.min_distance, certificate.is_certain)))
             if _is_acceptable(space, certificate, clearance):
                 return free_paths[-1]
-        notes.append(f"a path found with checks {search_step:g} rad apart is in collision between them")
+        notes.append(
+            f"a path found with checks {search_step:g} rad or {0.5 * search_step:g} m apart is in collision between "
+            "the checks"
+        )
         space.step = 0.5 * search_step
     if free_paths:
-        return max(free_paths, key=lambda variant: variant[2][0])
+        return max(free_paths, key=lambda free_path: free_path[2][0])
     checks = format_count(space.check_count, "configuration")
     note_text = f"; {'; '.join(notes)}" if notes else ""
     raise PlanningError(
         f"RRT-Connect found no path to {format_count(len(goals), 'goal')} within max_seconds ({checks} checked)"
-        f"{note_text}. There may be none; try more max_seconds, less clearance, or other goals"
+        f"{note_text}. There may be no path; try more max_seconds, less clearance, or other goals"
     )
 
 
 def _is_acceptable(space: PlanningSpace, certificate: PathCertificate, clearance: float) -> bool:
-    """Whether a path is proven free, or is free and cannot be proven: along loops, or if an end has no margin."""
+    """Whether a path is proven free, or is free where no proof is possible: along loops, or if an end has no margin."""
     return certificate.is_certain or (certificate.is_free and (space.has_loops or space.clearance <= clearance))
 
 
 def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Iterator[Array]:
-    """Yield the path shortened and with rounded corners, each time with half the check step; then q itself."""
+    """Yield improved paths, each with half the check step of the previous one; then q (N, nq) itself.
+
+    An improved path is shortened, and its corners are rounded. Along loops, it is smoothed instead.
+    """
     for _ in range(MAX_SEARCHES):
         if space.is_euclidean:
             yield blend_corners_in_kernel(space, shortcut_in_kernel(space, q, rng, deadline))
         else:
-            shortened = shortcut_path(space, q, rng, deadline)
-            smooth = (
-                smooth_along_loops(space, shortened, deadline)
+            q_shortened = shortcut_path(space, q, rng, deadline)
+            q_smooth = (
+                smooth_along_loops(space, q_shortened, deadline)
                 if space.has_loops
-                else blend_corners(space, shortened, deadline)
+                else blend_corners(space, q_shortened, deadline)
             )
-            yield remove_duplicates(space, smooth)
+            yield remove_duplicates(space, q_smooth)
         space.step *= 0.5
     yield q
 
@@ -284,9 +294,9 @@ def _collider_with_shapes(
     if obstacles == ():
         return None
     if not any(link.collisions for link in mechanism.links.values()):
-        name = mechanism.name or "the mechanism"
+        name = repr(mechanism.name) if mechanism.name else "the mechanism"
         raise StructureError(
-            f"no link of {name!r} has a collision shape, so nothing can be avoided; give links collisions, such as "
+            f"no link of {name} has a collision shape, so nothing can be avoided; give links collisions, such as "
             "Link(collisions=[ShapeInstance(Capsule(0.05, 0.3))]), or plan with avoid=None"
         )
     return as_collider(mechanism, obstacles, allow, forbid)

@@ -66,6 +66,7 @@ def as_goals(
 
     Raises:
         PlanningError: no goal is valid.
+        LimitsError: every configuration found that meets the objectives moves a locked dof.
     """
     goals = _goal_list(goal)
     objectives = [item for item in goals if isinstance(item, Objective)]
@@ -78,13 +79,15 @@ def as_goals(
     if not configurations:
         raise ShapeError("the list of goals is empty; give at least one")
     violations = [find_violation(space, goal_q) or _locked_violation(space, start, goal_q) for goal_q in configurations]
-    valid = np.array([goal_q for goal_q, violation in zip(configurations, violations, strict=True) if not violation])
-    if not len(valid):
+    valid_goals = np.array(
+        [goal_q for goal_q, violation in zip(configurations, violations, strict=True) if not violation]
+    )
+    if not len(valid_goals):
         count = len(configurations)
         subject = "the goal is not valid" if count == 1 else f"none of {count} goals is valid; the first"
         raise PlanningError(f"{subject}: {violations[0]}")
-    order = np.argsort(np.linalg.norm(space.scaled_difference(start, valid), axis=1), kind="stable")
-    return valid[order][:MAX_GOALS]
+    order = np.argsort(np.linalg.norm(space.scaled_difference(start, valid_goals), axis=1), kind="stable")
+    return valid_goals[order][:MAX_GOALS]
 
 
 def find_violation(space: PlanningSpace, q: Array) -> str:
@@ -94,7 +97,7 @@ def find_violation(space: PlanningSpace, q: Array) -> str:
     k = int(excess.argmax()) if len(excess) else 0
     if len(excess) and excess[k] > 1e-9:
         limits = f"{space.lower[k]:.6g} to {space.upper[k]:.6g}"
-        return f"{names[k]!r} is {q[k]:.6g}, outside its limits {limits}"
+        return f"{names[k]!r} is {q[k]:.6g}, outside its limits {limits} (rad or m)"
     if space.has_loops:
         errors = np.abs(space.loops.residual(q)[0])
         if float(errors.max()) > MAX_CLOSURE_ERROR:
@@ -122,7 +125,7 @@ def find_violation(space: PlanningSpace, q: Array) -> str:
 
 def _locked_violation(space: PlanningSpace, start: Array, q: Array) -> str:
     """Reason why q (nq,) cannot be reached with locked dofs; empty if it can."""
-    motion = np.abs(space.scaled_difference(start, q)) * ~space.free
+    motion = np.abs(space.scaled_difference(start, q)) * ~space.can_move
     k = int(motion.argmax()) if len(motion) else 0
     if len(motion) and motion[k] > 1e-9:
         return f"{space.mechanism.space.v_names[k]!r} is locked but differs from the start"
@@ -134,9 +137,9 @@ def _random_configuration(space: PlanningSpace, start: Array, rng: np.random.Gen
     config_space = space.mechanism.space
     q = np.clip(config_space.random(rng), space.lower, space.upper)
     for k, v in zip(config_space.scalars_q, config_space.scalars_v, strict=True):
-        q[k] = q[k] if space.free[v] else start[k]
+        q[k] = q[k] if space.can_move[v] else start[k]
     for k, v in zip(config_space.quaternions_q, config_space.quaternions_v, strict=True):
-        q[k : k + 4] = q[k : k + 4] if space.free[v] else start[k : k + 4]
+        q[k : k + 4] = q[k : k + 4] if space.can_move[v] else start[k : k + 4]
     return q
 
 
@@ -185,8 +188,8 @@ def _solve_goals(
     rng: np.random.Generator,
     deadline: float,
 ) -> list[Array]:
-    """Find collision-free configurations that meet all objectives, from several starts."""
-    search_start = time.perf_counter()
+    """Find collision-free configurations (nq,) that meet all objectives, from several starts."""
+    search_start_time = time.perf_counter()
     avoid_options: dict[str, Any] = {}
     if space.collider is not None:
         avoid_options = {"avoid": space.collider, "clearance": space.clearance}
@@ -194,18 +197,18 @@ def _solve_goals(
     first_solution = solver.solve(q0=start)
     configurations = [first_solution.q] if first_solution.success else []
     for _ in range(GOAL_STARTS):
-        if time.perf_counter() > search_start + GOAL_SEARCH_SHARE * (deadline - search_start):
+        if time.perf_counter() > search_start_time + GOAL_SEARCH_SHARE * (deadline - search_start_time):
             break
         solution = solver.solve(q0=_random_configuration(space, start, rng))
         configurations += [solution.q] if solution.success else []
     if not configurations:
         raise PlanningError(f"no configuration that meets the goal was found: {first_solution.message}")
-    reachable = [q for q in configurations if not _locked_violation(space, start, q)]
-    if not reachable:
+    reachable_goals = [q for q in configurations if not _locked_violation(space, start, q)]
+    if not reachable_goals:
         violation = _locked_violation(space, start, configurations[0])
-        raise LimitsError(f"every configuration that meets the goal moves a locked dof: {violation}")
-    reachable = [_with_idle_dofs_at_start(space, objectives, start, q) for q in reachable]
-    return [_unwrapped(space, objectives, start, q) for q in reachable]
+        raise LimitsError(f"every configuration found that meets the goal moves a locked dof: {violation}")
+    reachable_goals = [_with_idle_dofs_at_start(space, objectives, start, q) for q in reachable_goals]
+    return [_with_angles_near_start(space, objectives, start, q) for q in reachable_goals]
 
 
 def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
@@ -226,7 +229,7 @@ def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], 
     return candidate if _is_equivalent(space, objectives, q, candidate) else q
 
 
-def _unwrapped(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
+def _with_angles_near_start(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
     """Copy of q (nq,) with rotational dofs shifted by full rotations as close to the start as possible.
 
     Returns q if the copy is not valid.
@@ -234,7 +237,9 @@ def _unwrapped(space: PlanningSpace, objectives: list[Objective], start: Array, 
     config_space = space.mechanism.space
     if not space.is_euclidean or any(isinstance(objective, JointObjective) for objective in objectives):
         return q
-    angles = config_space.scalars_q[config_space.rotates[config_space.scalars_v] & space.free[config_space.scalars_v]]
+    angles = config_space.scalars_q[
+        config_space.rotates[config_space.scalars_v] & space.can_move[config_space.scalars_v]
+    ]
     candidate = q.copy()
     candidate[angles] = unwrap_angles(q[None, angles], start[angles], space.lower[angles], space.upper[angles])[0][0]
     return candidate if _is_equivalent(space, objectives, q, candidate) else q

@@ -30,7 +30,7 @@ retraction_kernel = kernel_module("planning.loop_retraction")
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 
-CLOSURE_TOL = 1e-10
+CLOSURE_TOLERANCE = 1e-10
 """rad, or ratio to the mechanism's size: loops with smaller residuals count as closed."""
 MAX_NEWTON_STEPS = 25
 """Largest number of Newton steps of a projection."""
@@ -52,19 +52,19 @@ class _LoopTables:
     Attributes:
         ints, floats: tables of the packed problem.
         rows: residual rows of the loops.
-        free: 1.0 for each dof of the group that may move, else 0.0.
+        can_move: 1.0 for each dof of the group that may move, else 0.0.
         q_indices: indices in q of the dofs of the group.
     """
 
     ints: Indices
     floats: Array
     rows: Indices
-    free: Array
+    can_move: Array
     q_indices: Indices
 
     @property
     def arrays(self) -> tuple[Indices, Array, Indices, Array, Indices]:
-        return self.ints, self.floats, self.rows, self.free, self.q_indices
+        return self.ints, self.floats, self.rows, self.can_move, self.q_indices
 
 
 class Retraction:
@@ -72,19 +72,20 @@ class Retraction:
 
     Args:
         loops: the loops of the mechanism.
-        free: (nv,) mask of the dofs that may move.
+        can_move: (nv,) mask of the dofs that may move.
 
     Attributes:
-        can_steer: whether `steer` can be used: all loops are in one group, and there are no spherical joints.
+        can_steer: whether `steer` can be used: all loops are in one group, and there are no limits of closures and no
+            spherical joints.
     """
 
-    def __init__(self, loops: LoopSystem, free: Flags) -> None:
-        self._loops, self._free = loops, free
+    def __init__(self, loops: LoopSystem, can_move: Flags) -> None:
+        self._loops, self._can_move = loops, can_move
         self._compiled: list[_LoopTables] | None = None
         if loops.groups is not None and not any(
             group.problem.subproblem.packed.sizes["functions"] for group in loops.groups
         ):
-            self._compiled = [_loop_tables(loops, group, free) for group in loops.groups if len(group.rows)]
+            self._compiled = [_loop_tables(loops, group, can_move) for group in loops.groups if len(group.rows)]
         self.can_steer = len(self._compiled or ()) == 1 and not (
             loops.limit_relations or len(loops.mechanism.space.quaternions_q)
         )
@@ -125,10 +126,10 @@ class Retraction:
         """
         assert self._compiled is not None
         out = np.empty((max_count, len(a)))
-        limit_arrays = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
+        q_arrays = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
         return out[
             : retraction_kernel.move_along_loops(
-                *self._compiled[0].arrays, *limit_arrays, unit, step, MAX_STEP_RATIO, MIN_PROGRESS_RATIO, out
+                *self._compiled[0].arrays, *q_arrays, unit, step, MAX_STEP_RATIO, MIN_PROGRESS_RATIO, out
             )
         ]
 
@@ -136,9 +137,9 @@ class Retraction:
         """Project q (nq,) by Newton's method in Python."""
         for _ in range(MAX_NEWTON_STEPS):
             residual, J = self._loops.residual(q)
-            if float(np.abs(residual).max()) < CLOSURE_TOL:
+            if float(np.abs(residual).max()) < CLOSURE_TOLERANCE:
                 return q
-            inverse = _minimum_norm_inverse(J * self._free)
+            inverse = _minimum_norm_inverse(J * self._can_move)
             if inverse is None:
                 return None
             step = inverse @ residual
@@ -156,15 +157,15 @@ def _minimum_norm_inverse(J: Array) -> Array | None:
         return None
 
 
-def _loop_tables(loops: LoopSystem, group: LoopGroup, free: Flags) -> _LoopTables:
+def _loop_tables(loops: LoopSystem, group: LoopGroup, can_move: Flags) -> _LoopTables:
     """Kernel arguments for a group of loops.
 
     Args:
-        free: (nv,) mask of the dofs that may move.
+        can_move: (nv,) mask of the dofs that may move.
     """
     packed = group.problem.subproblem.packed
     return _LoopTables(
-        packed.ints, packed.floats, group.rows, free[group.v].astype(np.float64), _q_indices(loops, group)
+        packed.ints, packed.floats, group.rows, can_move[group.v].astype(np.float64), _q_indices(loops, group)
     )
 
 
@@ -178,30 +179,34 @@ def _q_indices(loops: LoopSystem, group: LoopGroup) -> npt.NDArray[np.int64]:
 
 
 FREQUENCY_SAMPLES = 64
-"""Number of random configurations from which the collision frequency of each group of pairs is estimated."""
+"""Number of random configurations from which the collision frequency of each pair list is estimated."""
 
 
 def collision_scene(collider: Collider, clearance: float, lower: Array, upper: Array) -> tuple[Any, ...]:
     """Collision arguments of the search kernels.
 
-    Groups of pairs are ordered by their collision frequency at random configurations between lower and upper (nq,).
+    Pair lists are ordered by their collision frequency at random configurations between lower and upper (nq,).
     """
     tables = collider._current_pairs().tables
-    pair_groups = _pair_groups_by_frequency(tables, lower.tobytes(), upper.tobytes())
-    return (*tables.arrays[:7], pair_groups, tables.partners, at.QUERY_IS_FREE, clearance)
+    pair_lists = _pair_lists_by_frequency(tables, lower.tobytes(), upper.tobytes())
+    return (*tables.arrays[:7], pair_lists, tables.partners, at.QUERY_IS_FREE, clearance)
 
 
 @lru_cache(maxsize=8)
-def _pair_groups_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes) -> npt.NDArray[np.int64]:
-    """Groups of pairs (g, 5), those that collide most often first, because a check ends at the first collision."""
+def _pair_lists_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes) -> npt.NDArray[np.int64]:
+    """Pair lists (g, 5), those that collide most often first, because a check ends at the first collision.
+
+    Args:
+        lower, upper: limits (nq,) as bytes, which can be hashed.
+    """
     q_min, q_max = np.frombuffer(lower), np.frombuffer(upper)
     q = q_min + (q_max - q_min) * np.random.default_rng(0).random((FREQUENCY_SAMPLES, len(q_min)))
-    out, collision_counts = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(len(tables.pair_groups))
+    out, collision_counts = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(len(tables.pair_lists))
     for k in range(len(collision_counts)):
-        pair_group = tables.pair_groups[k : k + 1]
+        pair_list = tables.pair_lists[k : k + 1]
         kernel.query(
             *tables.arrays[:7],
-            pair_group,
+            pair_list,
             tables.partners,
             q,
             at.QUERY_IS_FREE,
@@ -211,7 +216,7 @@ def _pair_groups_by_frequency(tables: CollisionTables, lower: bytes, upper: byte
             np.zeros(1, int),
         )
         collision_counts[k] = np.count_nonzero(out == 0.0)
-    return tables.pair_groups[np.argsort(-collision_counts, kind="stable")]
+    return tables.pair_lists[np.argsort(-collision_counts, kind="stable")]
 
 
 SEARCH_CHECK_STEP = 0.06
@@ -236,8 +241,8 @@ class PlanningSpace:
         collider: collision checks; None: nothing is avoided.
         clearance: m, with a margin for the motion between two checks.
         lower, upper: (nq,) joint limits.
-        free: (nv,) mask of the dofs that may move.
-        moving: indices of the entries of q that may change.
+        can_move: (nv,) mask of the dofs that may move.
+        moving_indices: indices of the entries of q that may change.
         unit: (nv,) length of a planning unit: 1 rad or 0.5 m.
         has_loops: whether there are loops or joint constraints.
         is_euclidean: whether every q within the limits is valid: no loops, joint constraints, spherical joints or cone
@@ -248,26 +253,26 @@ class PlanningSpace:
 
     def __init__(
         self, mechanism: Mechanism, loops: LoopSystem, collider: Collider | None, clearance: float, lower: Array,
-        upper: Array, free: Flags,
+        upper: Array, can_move: Flags,
     ) -> None:  # fmt: skip
         self.mechanism, self.loops, self.collider, self.clearance = mechanism, loops, collider, clearance
-        self.lower, self.upper, self.free = lower, upper, free
+        self.lower, self.upper, self.can_move = lower, upper, can_move
         space = mechanism.space
         self.unit = np.where(space.rotates, 1.0, 0.5)
         self._has_quaternions = bool(len(space.quaternions_q))
         self.has_loops = bool(loops.relations)
         self.is_euclidean = not (self.has_loops or loops.limit_relations or self._has_quaternions)
         self.check_count, self.step = 0, SEARCH_CHECK_STEP
-        scalar_indices = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if free[v]]
+        scalar_indices = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if can_move[v]]
         quaternion_indices = [
             int(q) + k
             for q, v in zip(space.quaternions_q, space.quaternions_v, strict=True)
-            if free[v]
+            if can_move[v]
             for k in range(4)
         ]
-        self.moving: Indices = np.array(sorted(scalar_indices + quaternion_indices), dtype=np.int64)
+        self.moving_indices: Indices = np.array(sorted(scalar_indices + quaternion_indices), dtype=np.int64)
         self._scene: tuple[Any, ...] | None = None
-        self._retraction = Retraction(loops, free)
+        self._retraction = Retraction(loops, can_move)
 
     # ---- configurations ---------------------------------------------------------------------
 
@@ -419,8 +424,8 @@ class PlanningSpace:
         if self.collider is None:
             return True
         if len(q) > 4 * COARSE_CHECKS:
-            sample = np.linspace(0, len(q) - 1, COARSE_CHECKS + 2).astype(np.int64)[1:-1]
-            if not self.are_free(q[sample]).all():
+            sample_indices = np.linspace(0, len(q) - 1, COARSE_CHECKS + 2).astype(np.int64)[1:-1]
+            if not self.are_free(q[sample_indices]).all():
                 return False
         return bool(self.are_free(q[1:-1]).all())
 

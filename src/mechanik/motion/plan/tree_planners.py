@@ -57,9 +57,11 @@ def plan_rrt_connect(
     if scene is None:
         return np.array([start, goals[0]])
     lower, upper, roots = start.copy(), start.copy(), np.tile(start, (len(goals), 1))
-    moving = space.moving
-    roots[:, moving] = goals[:, moving]
-    lower[moving], upper[moving] = (bound[moving] for bound in space.bounds(np.vstack([start, goals])))
+    moving_indices = space.moving_indices
+    roots[:, moving_indices] = goals[:, moving_indices]
+    lower[moving_indices], upper[moving_indices] = (
+        bound[moving_indices] for bound in space.bounds(np.vstack([start, goals]))
+    )
     capacity = max(INITIAL_CAPACITY, 2 * len(goals))
     nodes = np.empty((2, len(start), capacity))
     parents, reaches = np.full((2, capacity), -1), np.full((2, capacity), np.inf)
@@ -82,8 +84,10 @@ def plan_rrt_connect(
             nodes, parents, reaches = (np.concatenate([array, array], axis=-1) for array in (nodes, parents, reaches))
         else:
             budget = max(1, int(budget * min(4.0, KERNEL_SECONDS / max(1e-6, time.perf_counter() - call_start))))
-    forward, backward = (_path_to_root(nodes[side], parents[side], int(state[MEETING_NODE + side])) for side in (0, 1))
-    q = np.concatenate([forward[::-1], backward])
+    q_forward, q_backward = (
+        _path_to_root(nodes[side], parents[side], int(state[MEETING_NODE + side])) for side in (0, 1)
+    )
+    q = np.concatenate([q_forward[::-1], q_backward])
     q[0], q[-1] = start, goals[np.abs(roots - q[-1]).max(axis=1).argmin()]
     return q
 
@@ -130,9 +134,9 @@ class _Tree:
         """
         space = self._space
         differences = space.scaled_difference(self._nodes[: self._count], target)
-        squares = np.einsum("ij,ij->i", differences, differences)
-        node = int(squares.argmin())
-        distance = float(np.sqrt(squares[node]))
+        squared_distances = np.einsum("ij,ij->i", differences, differences)
+        node = int(squared_distances.argmin())
+        distance = float(np.sqrt(squared_distances[node]))
         q_near = self._nodes[node]
         if distance > max_distance:
             target = space.integrate(q_near, (max_distance / distance) * space.difference(q_near, target))
@@ -182,7 +186,7 @@ def plan_constrained_rrt(
         side = int(len(trees[1]) < len(trees[0]))
         tree, other_tree = trees[side], trees[1 - side]
         target = start.copy()
-        target[space.moving] = rng.uniform(lower, upper)[space.moving]
+        target[space.moving_indices] = rng.uniform(lower, upper)[space.moving_indices]
         for k in space.mechanism.space.quaternions_q:
             target[k : k + 4] = quaternion.normalize(rng.normal(size=4))
         node_count = len(tree)
@@ -192,8 +196,8 @@ def plan_constrained_rrt(
         other_node = other_tree.grow(tree.node_configuration(node))
         if np.array_equal(other_tree.node_configuration(other_node), tree.node_configuration(node)):
             halves = tree.path_from_root(node), other_tree.path_from_root(other_node)
-            forward, backward = halves if side == 0 else halves[::-1]
-            return np.concatenate([forward, backward[-2::-1]])
+            q_forward, q_backward = halves if side == 0 else halves[::-1]
+            return np.concatenate([q_forward, q_backward[-2::-1]])
     return None
 
 

@@ -66,9 +66,9 @@ class PaceConstraints:
     Attributes:
         u: (K + 1,) knots of the pace: times of the base profile, s.
         shapes: (K, 3, 3) derivatives of y, y' and y'' at the start of each parabola by its three coefficients.
-        first: (K,) index of the first sample in each parabola.
-        piece: (M,) index of the parabola of each sample.
-        local: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
+        first_samples: (K,) index of the first sample in each parabola.
+        sample_pieces: (M,) index of the parabola of each sample.
+        sample_shapes: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
         max_pace: (M,) largest y at each sample by the velocity limit.
         accelerations: (2, M, nv) derivatives of the acceleration by y and y', relative to its limit.
         jerks: (3, M, nv) derivatives of the linear factor of the jerk by y, y' and y'', relative to the jerk limit.
@@ -76,18 +76,18 @@ class PaceConstraints:
 
     u: Array
     shapes: Array
-    first: NDArray[np.int64]
-    piece: NDArray[np.int64]
-    local: Array
+    first_samples: NDArray[np.int64]
+    sample_pieces: NDArray[np.int64]
+    sample_shapes: Array
     max_pace: Array
     accelerations: Array
     jerks: Array
 
     def steady_pace(self) -> float:
         """Largest constant pace within all limits."""
-        max_velocity_ratio = np.max(1.0 / self.max_pace)
+        max_inverse_pace = np.max(1.0 / self.max_pace)
         return 1.0 / max(
-            max_velocity_ratio, np.abs(self.accelerations[0]).max(), np.abs(self.jerks[0]).max() ** (2.0 / 3.0)
+            max_inverse_pace, np.abs(self.accelerations[0]).max(), np.abs(self.jerks[0]).max() ** (2.0 / 3.0)
         )
 
     def pieces(self, coefficients: Array) -> Array:
@@ -96,40 +96,46 @@ class PaceConstraints:
 
     def at_samples(self, coefficients: Array) -> Array:
         """y, y' and y'' (3, M) at the samples."""
-        return np.einsum("mdi,mi->dm", self.local, neighbours(coefficients)[self.piece])
+        return np.einsum("mdi,mi->dm", self.sample_shapes, neighbours(coefficients)[self.sample_pieces])
 
     def slacks(self, coefficients: Array) -> Array:
         """Slacks (G,), positive where the limits are kept."""
         pace_at_samples = self.at_samples(coefficients)
-        slacks = self._linear(pace_at_samples, coefficients)
-        two_sided, velocity_slacks, _ = self._views(slacks)
-        two_sided[:2] += (pace_at_samples[0] ** -0.5)[:, None]
-        two_sided[2:] += 1.0
+        slacks = self._linear_part(pace_at_samples, coefficients)
+        two_sided_slacks, velocity_slacks, _ = self._views(slacks)
+        two_sided_slacks[:2] += (pace_at_samples[0] ** -0.5)[:, None]
+        two_sided_slacks[2:] += 1.0
         velocity_slacks += 1.0
         return slacks
 
     def slack_change(self, step: Array, y: Array) -> Array:
         """Change (G,) of the slacks for a step of all coefficients, along the tangents at the pace y (M,)."""
         step_at_samples = self.at_samples(step)
-        slacks = self._linear(step_at_samples, step)
+        slacks = self._linear_part(step_at_samples, step)
         self._views(slacks)[0][:2] += (_rsqrt_derivative(y) * step_at_samples[0])[:, None]
         return slacks
 
     def weighted_gradient(self, weights: Array, y: Array) -> Array:
         """Sum (K + 2,) of the gradients of all slacks, weighted by `weights` (G,)."""
-        two_sided, velocity_weights, coefficient_weights = self._views(weights)
-        jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided
+        two_sided_weights, velocity_weights, coefficient_weights = self._views(weights)
+        jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided_weights
         (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
-        jerk, acceleration = jerk_below - jerk_above, acceleration_below - acceleration_above
-        by_y = (
-            _dot(jerk, j0)
-            + _dot(acceleration, a0)
+        jerk_weights, acceleration_weights = jerk_below - jerk_above, acceleration_below - acceleration_above
+        gradient_by_y = (
+            _dot(jerk_weights, j0)
+            + _dot(acceleration_weights, a0)
             + (jerk_above + jerk_below).sum(axis=1) * _rsqrt_derivative(y)
             - velocity_weights / self.max_pace
         )
-        by_derivatives = np.stack([by_y, _dot(jerk, j1) + _dot(acceleration, a1), _dot(jerk, j2)], axis=1)
+        gradient_by_derivatives = np.stack(
+            [gradient_by_y, _dot(jerk_weights, j1) + _dot(acceleration_weights, a1), _dot(jerk_weights, j2)], axis=1
+        )
         return (
-            sum_by_coefficient(np.add.reduceat(np.einsum("md,mdi->mi", by_derivatives, self.local), self.first))
+            sum_by_coefficient(
+                np.add.reduceat(
+                    np.einsum("md,mdi->mi", gradient_by_derivatives, self.sample_shapes), self.first_samples
+                )
+            )
             + coefficient_weights
         )
 
@@ -139,40 +145,44 @@ class PaceConstraints:
         Returns:
             (K, 3, 3) for the coefficients of each parabola, and (K + 2,) to add to the diagonal.
         """
-        two_sided, velocity_weights, coefficient_weights = self._views(weights)
-        jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided
+        two_sided_weights, velocity_weights, coefficient_weights = self._views(weights)
+        jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided_weights
         (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
-        jerk, acceleration, slope = (
+        jerk_weights, acceleration_weights, slope = (
             jerk_above + jerk_below,
             acceleration_above + acceleration_below,
             _rsqrt_derivative(y),
         )
-        j0_jerk, j1_jerk, a1_acceleration = j0 * jerk, j1 * jerk, a1 * acceleration
+        weighted_j0, weighted_j1, weighted_a1 = j0 * jerk_weights, j1 * jerk_weights, a1 * acceleration_weights
         # the tangent term has the same sign in the upper and in the lower slack
-        cross = (jerk_below - jerk_above) * slope[:, None]
-        by_derivatives = np.empty((len(y), 3, 3))
-        by_derivatives[:, 0, 0] = _dot(j0_jerk, j0) + 2.0 * _dot(cross, j0) + jerk.sum(axis=1) * slope**2
-        by_derivatives[:, 0, 0] += _dot(acceleration, a0**2) + velocity_weights / self.max_pace**2
-        by_derivatives[:, 0, 1] = by_derivatives[:, 1, 0] = (
-            _dot(j0_jerk, j1) + _dot(cross, j1) + _dot(a1_acceleration, a0)
+        cross_weights = (jerk_below - jerk_above) * slope[:, None]
+        hessian_by_derivatives = np.empty((len(y), 3, 3))
+        hessian_by_derivatives[:, 0, 0] = (
+            _dot(weighted_j0, j0) + 2.0 * _dot(cross_weights, j0) + jerk_weights.sum(axis=1) * slope**2
         )
-        by_derivatives[:, 0, 2] = by_derivatives[:, 2, 0] = _dot(j0_jerk, j2) + _dot(cross, j2)
-        by_derivatives[:, 1, 1] = _dot(j1_jerk, j1) + _dot(a1_acceleration, a1)
-        by_derivatives[:, 1, 2] = by_derivatives[:, 2, 1] = _dot(j1_jerk, j2)
-        by_derivatives[:, 2, 2] = _dot(jerk, j2**2)
+        hessian_by_derivatives[:, 0, 0] += _dot(acceleration_weights, a0**2) + velocity_weights / self.max_pace**2
+        hessian_by_derivatives[:, 0, 1] = hessian_by_derivatives[:, 1, 0] = (
+            _dot(weighted_j0, j1) + _dot(cross_weights, j1) + _dot(weighted_a1, a0)
+        )
+        hessian_by_derivatives[:, 0, 2] = hessian_by_derivatives[:, 2, 0] = _dot(weighted_j0, j2) + _dot(
+            cross_weights, j2
+        )
+        hessian_by_derivatives[:, 1, 1] = _dot(weighted_j1, j1) + _dot(weighted_a1, a1)
+        hessian_by_derivatives[:, 1, 2] = hessian_by_derivatives[:, 2, 1] = _dot(weighted_j1, j2)
+        hessian_by_derivatives[:, 2, 2] = _dot(jerk_weights, j2**2)
         return np.add.reduceat(
-            np.swapaxes(self.local, 1, 2) @ by_derivatives @ self.local, self.first
+            np.swapaxes(self.sample_shapes, 1, 2) @ hessian_by_derivatives @ self.sample_shapes, self.first_samples
         ), coefficient_weights
 
-    def _linear(self, pace_at_samples: Array, coefficients: Array) -> Array:
+    def _linear_part(self, pace_at_samples: Array, coefficients: Array) -> Array:
         """Part (G,) of the slacks that is linear in the coefficients."""
         (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
         y, dy, ddy = pace_at_samples[..., None]
         slacks = np.empty(4 * a0.size + len(y) + len(coefficients))
-        two_sided, velocity_slacks, coefficient_slacks = self._views(slacks)
-        two_sided[1] = j0 * y + j1 * dy + j2 * ddy
-        two_sided[3] = a0 * y + a1 * dy
-        two_sided[0], two_sided[2] = -two_sided[1], -two_sided[3]
+        two_sided_slacks, velocity_slacks, coefficient_slacks = self._views(slacks)
+        two_sided_slacks[1] = j0 * y + j1 * dy + j2 * ddy
+        two_sided_slacks[3] = a0 * y + a1 * dy
+        two_sided_slacks[0], two_sided_slacks[2] = -two_sided_slacks[1], -two_sided_slacks[3]
         velocity_slacks[:] = -pace_at_samples[0] / self.max_pace
         coefficient_slacks[:] = coefficients
         return slacks
@@ -207,11 +217,11 @@ def pace_constraints(
     times = _sample_times(breakpoints(curve, profile), u)
     if extra_s is not None and len(extra_s):
         times = np.union1d(times, np.interp(extra_s, profile.at(times)[0], times))
-    piece = np.clip(np.searchsorted(u, times, side="right") - 1, 0, len(u) - 2).astype(np.int64)
+    sample_pieces = np.clip(np.searchsorted(u, times, side="right") - 1, 0, len(u) - 2).astype(np.int64)
     shapes = _spline_shapes(np.diff(u))
-    x = (times - u[piece])[:, None]
-    y, dy, ddy = np.moveaxis(shapes[piece], 1, 0)
-    local = np.stack([y + x * (dy + 0.5 * x * ddy), dy + x * ddy, ddy], axis=1)
+    x = (times - u[sample_pieces])[:, None]
+    y, dy, ddy = np.moveaxis(shapes[sample_pieces], 1, 0)
+    sample_shapes = np.stack([y + x * (dy + 0.5 * x * ddy), dy + x * ddy, ddy], axis=1)
     s, v, a, j = (derivative[:, None] for derivative in profile.at(times))
     _, *curve_derivatives = curve.at(s[:, 0])
     is_moving = curve_derivatives[0].any(axis=0)
@@ -219,7 +229,8 @@ def pace_constraints(
     r1, r2, r3 = q_s * v, q_ss * v**2 + q_s * a, q_sss * v**3 + 3 * q_ss * v * a + q_s * j
     max_pace = 1.0 / np.maximum((np.abs(r1) / velocity[is_moving]).max(axis=1) ** 2, 1.0 / UNLIMITED_PACE)
     return PaceConstraints(
-        u, shapes, np.searchsorted(piece, np.arange(len(u) - 1)).astype(np.int64), piece, local, max_pace,
+        u, shapes, np.searchsorted(sample_pieces, np.arange(len(u) - 1)).astype(np.int64), sample_pieces, sample_shapes,
+        max_pace,
         np.stack([r2, 0.5 * r1]) / acceleration[is_moving], np.stack([r3, 1.5 * r2, 0.5 * r1]) / jerk[is_moving],
     )  # fmt: skip
 
@@ -229,11 +240,11 @@ def neighbours(coefficients: Array) -> Array:
     return np.stack([coefficients[:-2], coefficients[1:-1], coefficients[2:]], axis=1)
 
 
-def sum_by_coefficient(by_piece: Array) -> Array:
-    """Sum (K + 2,) over all parabolas of values by coefficient (K, 3)."""
-    sums = np.zeros(len(by_piece) + 2)
+def sum_by_coefficient(values_by_piece: Array) -> Array:
+    """Sum (K + 2,) over all parabolas of values (K, 3) for their coefficients."""
+    sums = np.zeros(len(values_by_piece) + 2)
     for k in range(3):
-        sums[k : k + len(by_piece)] += by_piece[:, k]
+        sums[k : k + len(values_by_piece)] += values_by_piece[:, k]
     return sums
 
 
@@ -260,7 +271,7 @@ def _spline_shapes(widths: Array) -> Array:
 
 
 def _sample_times(times: Array, u: Array) -> Array:
-    """Sample times next to all discontinuities and between them; more near the ends, where curvature is largest.
+    """Sample times next to all discontinuities and between them; more near the ends, where the pace curves most.
 
     Args:
         times: (K + 1,) times of the discontinuities, s.
@@ -268,11 +279,11 @@ def _sample_times(times: Array, u: Array) -> Array:
     """
     starts, widths = times[:-1, None], np.diff(times)[:, None]
     is_near_end = (times[:-1] < u[END_PARABOLAS]) | (times[1:] > u[-1 - END_PARABOLAS])
-    sparse, dense = (
+    sparse_times, dense_times = (
         starts + widths * np.linspace(EDGE_OFFSET_RATIO, 1.0 - EDGE_OFFSET_RATIO, count)
         for count in SAMPLES_PER_INTERVAL
     )
-    return np.sort(np.concatenate([sparse[~is_near_end].ravel(), dense[is_near_end].ravel()]))
+    return np.sort(np.concatenate([sparse_times[~is_near_end].ravel(), dense_times[is_near_end].ravel()]))
 
 
 MAX_STEPS = 60
@@ -287,75 +298,75 @@ STATIONARITY_RATIO = 1e-2
 """Ratio to the gradient of the duration: largest residual of stationarity at the end."""
 
 
-def optimize_pace(limits: PaceConstraints, tolerance: float) -> Array:
+def optimize_pace(constraints: PaceConstraints, tolerance: float) -> Array:
     """Compute the coefficients (K + 2,) of the pace with the shortest duration, by a primal-dual interior-point method.
 
     Args:
         tolerance: relative tolerance of the duration: largest complementarity as a share of the duration.
     """
     linalg: Any = import_module("scipy.linalg")
-    widths, gauss_shapes = _gauss_points(limits)
-    coefficients = np.full(len(limits.u) + 1, INITIAL_PACE_RATIO * limits.steady_pace())
-    slacks = limits.slacks(coefficients)
+    widths, gauss_shapes = _gauss_points(constraints)
+    coefficients = np.full(len(constraints.u) + 1, INITIAL_PACE_RATIO * constraints.steady_pace())
+    slacks = constraints.slacks(coefficients)
     duration, gradient, hessian = _duration(widths, gauss_shapes, coefficients)
     multipliers = 0.1 * duration / len(slacks) / slacks
     for _ in range(MAX_STEPS):
-        y = limits.at_samples(coefficients)[0]
+        y = constraints.at_samples(coefficients)[0]
         complementarity = float(multipliers @ slacks)
         if (
             complementarity < tolerance * duration
-            and np.abs(gradient - limits.weighted_gradient(multipliers, y)).max()
+            and np.abs(gradient - constraints.weighted_gradient(multipliers, y)).max()
             < STATIONARITY_RATIO * np.abs(gradient).max()
         ):
             break
         ratios = multipliers / slacks
-        by_piece, diagonal = limits.slack_hessian(ratios, y)
-        bands = _bands(hessian + by_piece)
+        hessian_by_piece, diagonal = constraints.slack_hessian(ratios, y)
+        bands = _bands(hessian + hessian_by_piece)
         bands[0] += diagonal
         try:
             factor = linalg.cholesky_banded(bands, lower=True)
         except (linalg.LinAlgError, ValueError):  # singular by rounding; no better iterate can be computed
             break
 
-        newton_step = partial(_newton_step, limits, linalg, factor, gradient, y)
+        newton_step = partial(_newton_step, constraints, linalg, factor, gradient, y)
         _, slack_step = newton_step(np.zeros_like(slacks))
         multiplier_step = -multipliers - ratios * slack_step
         predicted_multipliers = multipliers + _step_length(multipliers, multiplier_step) * multiplier_step
         predicted_slacks = slacks + _step_length(slacks, slack_step) * slack_step
         predicted_complementarity = predicted_multipliers @ predicted_slacks
-        target = (
+        target_complementarity = (
             min(1.0, max((float(predicted_complementarity) / complementarity) ** 3, MIN_CENTRING_RATIO))
             * complementarity
             / len(slacks)
         )
-        centred_multipliers = (target - multiplier_step * slack_step) / slacks
+        centred_multipliers = (target_complementarity - multiplier_step * slack_step) / slacks
         step, slack_step = newton_step(centred_multipliers)
         multiplier_step = centred_multipliers - multipliers - ratios * slack_step
         coefficients = coefficients + _step_length(slacks, slack_step, BOUNDARY_RATIO) * step
         multipliers = multipliers + _step_length(multipliers, multiplier_step, BOUNDARY_RATIO) * multiplier_step
-        slacks = limits.slacks(coefficients)
+        slacks = constraints.slacks(coefficients)
         duration, gradient, hessian = _duration(widths, gauss_shapes, coefficients)
     return coefficients
 
 
 def _newton_step(
-    limits: PaceConstraints, linalg: Any, factor: Array, gradient: Array, y: Array, multipliers: Array
+    constraints: PaceConstraints, linalg: Any, factor: Array, gradient: Array, y: Array, multipliers: Array
 ) -> tuple[Array, Array]:
     """Newton step (K + 2,) of the coefficients for given multipliers (G,), and the resulting change (G,) of the slacks.
 
     After the step, the weighted gradients of the slacks balance the gradient of the duration to first order.
     """
     step = linalg.cho_solve_banded(
-        (factor, True), limits.weighted_gradient(multipliers, y) - gradient, check_finite=False
+        (factor, True), constraints.weighted_gradient(multipliers, y) - gradient, check_finite=False
     )
-    return step, limits.slack_change(step, y)
+    return step, constraints.slack_change(step, y)
 
 
-def _gauss_points(limits: PaceConstraints) -> tuple[Array, Array]:
+def _gauss_points(constraints: PaceConstraints) -> tuple[Array, Array]:
     """Widths (K, 1) of the parabolas, and derivatives (K, 2, 3) of y at their two Gauss points by the coefficients."""
-    widths = np.diff(limits.u)[:, None]
+    widths = np.diff(constraints.u)[:, None]
     x = (widths * (0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)))[..., None]
-    y, dy, ddy = (limits.shapes[:, None, order] for order in range(3))
+    y, dy, ddy = (constraints.shapes[:, None, order] for order in range(3))
     return widths, y + x * (dy + 0.5 * x * ddy)
 
 
@@ -372,18 +383,18 @@ def _step_length(values: Array, change: Array, ratio: float = 1.0) -> float:
     return min(1.0, ratio * (1.0 / max(1e-300, float(-(change / values).min()))))
 
 
-def _bands(by_piece: Array) -> Array:
-    """Lower diagonals (3, K + 2) of the sum of all (K, 3, 3)."""
-    count = len(by_piece)
+def _bands(matrices: Array) -> Array:
+    """Lower diagonals (3, K + 2) of the sum of the matrices (K, 3, 3) of all parabolas."""
+    count = len(matrices)
     bands = np.zeros((3, count + 2))
     for row in range(3):
         for column in range(row + 1):
-            bands[row - column, column : column + count] += by_piece[:, row, column]
+            bands[row - column, column : column + count] += matrices[:, row, column]
     return bands
 
 
-GRID = 300
-"""Number of grid points of the first base profile."""
+FIRST_GRID_POINTS = 300
+"""Approximate number of grid points of the first base profile."""
 CURVATURE_JERK_SHARE = 0.3
 """Ratio to the jerk limit: largest jerk at constant speed along the curve, in the first base profile."""
 MIN_DERIVATIVE = 1e-100
@@ -405,8 +416,8 @@ def jerk_limited_profile(
 ) -> ReparameterizedProfile:
     """Nearly time-optimal profile within velocity, acceleration and jerk limits, (nv,) each."""
     limits = velocity, acceleration, jerk
-    steady = _steady_profile(curve, *limits)
-    averages = [_averaged_position(steady, share * steady.duration) for share in AVERAGING_WINDOWS]
+    steady_profile = _steady_profile(curve, *limits)
+    averages = [_averaged_position(steady_profile, share * steady_profile.duration) for share in AVERAGING_WINDOWS]
     profiles = [_as_cubic_profile(*average, FIRST_PIECES) for average in averages]
     profile = min(profiles, key=lambda candidate: _steady_duration(curve, candidate, limits))
     extra_s = np.zeros(0)
@@ -414,27 +425,29 @@ def jerk_limited_profile(
     for tolerance in TOLERANCES:
         constraints = pace_constraints(curve, profile, *limits, extra_s)
         pace = constraints.pieces(optimize_pace(constraints, tolerance))
-        reparameterized = reparameterize(profile, constraints.u, pace)
-        times = breakpoints(curve, reparameterized)
-        factors = slowdown_factors(curve, reparameterized, times, limits)
-        candidates.append(replace(reparameterized, stretch=float(factors.max()) * (1.0 + LIMIT_MARGIN)))
+        reparameterized_profile = reparameterize(profile, constraints.u, pace)
+        times = breakpoints(curve, reparameterized_profile)
+        factors = slowdown_factors(curve, reparameterized_profile, times, limits)
+        candidates.append(replace(reparameterized_profile, stretch=float(factors.max()) * (1.0 + LIMIT_MARGIN)))
         if len(candidates) > 1 and factors.max() < ACCEPTED_SLOWDOWN:
             break
         exceeding_intervals = np.flatnonzero(factors > ACCEPTED_SLOWDOWN)
         sample_times = times[exceeding_intervals, None] + np.diff(times)[exceeding_intervals, None] * np.linspace(
             0.1, 0.9, 9
         )
-        extra_s = np.union1d(extra_s, reparameterized.at(sample_times.ravel())[0])
+        extra_s = np.union1d(extra_s, reparameterized_profile.at(sample_times.ravel())[0])
         count = min(FIRST_PIECES + PIECES_PER_WAYPOINT * len(curve.s), MAX_PIECES)
         profile = _as_cubic_profile(
-            reparameterized.duration, lambda t, reparameterized=reparameterized: reparameterized.at(t)[0], count
+            reparameterized_profile.duration,
+            lambda t, reparameterized_profile=reparameterized_profile: reparameterized_profile.at(t)[0],
+            count,
         )
     return min(candidates, key=lambda candidate: candidate.duration)
 
 
 def _steady_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
     """Profile with the largest steady speed at each s, from rest to rest; changes of this speed are not limited."""
-    s = grid_along(curve, GRID)
+    s = grid_along(curve, FIRST_GRID_POINTS)
     _, q_s, q_ss, q_sss = (np.maximum(np.abs(derivative), MIN_DERIVATIVE) for derivative in curve.at(s))
     speeds = velocity / q_s, np.sqrt(acceleration / q_ss), np.cbrt(CURVATURE_JERK_SHARE * jerk / q_sss)
     end_speeds = np.sqrt(2.0 * np.minimum(s, curve.length - s) * (acceleration / q_s).min(axis=1))

@@ -22,7 +22,7 @@ DUPLICATE_DISTANCE = 1e-9
 MAX_CLOSURE_ERROR = 1e-7
 """m and rad: largest loop closure error of the spline itself; the loops of a trajectory are closed by projection."""
 MAX_REFINEMENTS = 24
-"""Largest number of rounds in which waypoints are inserted."""
+"""Largest number of fits of the spline; waypoints are inserted between two fits."""
 MAX_WAYPOINTS = 20_000
 """Largest number of waypoints of the refined spline."""
 SEGMENT_FRACTIONS = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
@@ -89,7 +89,8 @@ class JointSpline:
 def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     """Fit a spline that deviates from the straight segments of a path by at most `deviation` and keeps loops closed.
 
-    Where the spline would deviate more, waypoints are inserted, which makes corners tighter.
+    Where the spline would deviate more, waypoints are inserted, which makes corners tighter. After MAX_REFINEMENTS
+    fits, or with nearly MAX_WAYPOINTS waypoints, the last spline is returned even if it deviates more.
 
     Args:
         deviation: rad or m.
@@ -104,7 +105,7 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
         raise MissingExtra("a spline through a path", "plan") from None
     mechanism, path = path.mechanism, _distinct_waypoints(path)
     q, s = _continuous_quaternions(mechanism, path.q), path.s
-    rounds_left = MAX_REFINEMENTS
+    remaining_fit_count = MAX_REFINEMENTS
     while True:
         lengths = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
         if len(q) == 2:
@@ -112,13 +113,13 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
         else:
             coefficients = np.array(interpolate.CubicSpline(lengths, q, bc_type="natural").c)
         deviations, errors = _deviations(lengths, q, coefficients), _constraint_errors(mechanism, lengths, coefficients)
-        segments = np.flatnonzero((deviations > deviation) | (errors > MAX_CLOSURE_ERROR))
-        rounds_left -= 1
-        if not len(segments) or not rounds_left or len(q) + len(segments) > MAX_WAYPOINTS:
+        segment_indices = np.flatnonzero((deviations > deviation) | (errors > MAX_CLOSURE_ERROR))
+        remaining_fit_count -= 1
+        if not len(segment_indices) or not remaining_fit_count or len(q) + len(segment_indices) > MAX_WAYPOINTS:
             return JointSpline(mechanism, lengths, coefficients, float(deviations.max()))
-        s_middle = 0.5 * (s[segments] + s[segments + 1])
-        s = np.insert(s, segments + 1, s_middle)
-        q = _continuous_quaternions(mechanism, np.insert(q, segments + 1, path.at(s_middle), axis=0))
+        s_middle = 0.5 * (s[segment_indices] + s[segment_indices + 1])
+        s = np.insert(s, segment_indices + 1, s_middle)
+        q = _continuous_quaternions(mechanism, np.insert(q, segment_indices + 1, path.at(s_middle), axis=0))
 
 
 def _distinct_waypoints(path: Path) -> Path:
@@ -151,7 +152,7 @@ def _straight_segment(lengths: Array, q: Array) -> Array:
 
 
 def _inside_segments(lengths: Array, coefficients: Array) -> Array:
-    """Configurations (N - 1, 7, nq) inside each segment."""
+    """Configurations (N - 1, 7, nq) of the spline at SEGMENT_FRACTIONS of each segment."""
     offset = (np.diff(lengths)[:, None] * SEGMENT_FRACTIONS)[..., None]
     c3, c2, c1, c0 = coefficients[:, :, None]
     return ((c3 * offset + c2) * offset + c1) * offset + c0

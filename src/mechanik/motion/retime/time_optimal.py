@@ -49,36 +49,38 @@ def time_optimal_profile(curve: JointSpline, velocity: Array, acceleration: Arra
     u_ratio = np.stack([q_s[:-1], q_s[1:] + 2.0 * q_ss[1:] * ds[:, None]], axis=1) / acceleration[is_moving]
     x_ratio = np.stack([q_ss[:-1], q_ss[1:]], axis=1) / acceleration[is_moving]
     u_ratio, x_ratio = u_ratio.reshape(len(ds), -1), x_ratio.reshape(len(ds), -1)
-    bounds_u = np.abs(u_ratio) > NEGLIGIBLE_RATIO * np.abs(u_ratio).max()
-    x_max[:-1] = np.minimum(x_max[:-1], np.where(bounds_u, np.inf, 1.0 / np.abs(x_ratio)).min(axis=1))
-    u_ratio = np.where(bounds_u, u_ratio, 1.0)
-    # slope x - reach <= u <= slope x + reach, and u >= -half_rate x, because the next x must not be below 0
-    slope, reach = -x_ratio / u_ratio, np.where(bounds_u, 1.0 / np.abs(u_ratio), np.inf)
+    is_u_limited = np.abs(u_ratio) > NEGLIGIBLE_RATIO * np.abs(u_ratio).max()
+    x_max[:-1] = np.minimum(x_max[:-1], np.where(is_u_limited, np.inf, 1.0 / np.abs(x_ratio)).min(axis=1))
+    u_ratio = np.where(is_u_limited, u_ratio, 1.0)
+    # slope x - half_width <= u <= slope x + half_width, and u >= -half_rate x, because the next x must not be below 0
+    slope, half_width = -x_ratio / u_ratio, np.where(is_u_limited, 1.0 / np.abs(u_ratio), np.inf)
     half_rate = 0.5 / ds
-    x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, reach, -half_rate[:, None], np.zeros((len(ds), 1))))
+    x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, half_width, -half_rate[:, None], np.zeros((len(ds), 1))))
     for column in range(slope.shape[1]):
-        lower_slope, lower = slope[:, column, None], -reach[:, column, None]
-        x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, reach, lower_slope, lower))
+        lower_slope, lower_offset = slope[:, column, None], -half_width[:, column, None]
+        x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, half_width, lower_slope, lower_offset))
 
-    controllable = np.zeros(len(s))
+    max_controllable_x = np.zeros(len(s))
     for k in range(len(ds) - 1, -1, -1):
-        x_reaching = _first_crossing(-half_rate[k], half_rate[k] * controllable[k + 1], slope[k], -reach[k])
-        controllable[k] = min(x_max[k], x_reaching)
+        max_x_to_next = _first_crossing(
+            -half_rate[k], half_rate[k] * max_controllable_x[k + 1], slope[k], -half_width[k]
+        )
+        max_controllable_x[k] = min(x_max[k], max_x_to_next)
     x = np.zeros(len(s))
     for k in range(len(ds)):
-        u = min(float((slope[k] * x[k] + reach[k]).min()), half_rate[k] * (controllable[k + 1] - x[k]))
-        x[k + 1] = min(max(x[k] + 2.0 * ds[k] * u, 0.0), controllable[k + 1])
+        u = min(float((slope[k] * x[k] + half_width[k]).min()), half_rate[k] * (max_controllable_x[k + 1] - x[k]))
+        x[k + 1] = min(max(x[k] + 2.0 * ds[k] * u, 0.0), max_controllable_x[k + 1])
     return profile_from_speeds(s, np.sqrt(x))
 
 
-def _first_crossing(upper_slope: Array, upper: Array, lower_slope: Array, lower: Array) -> Array:
+def _first_crossing(upper_slope: Array, upper_offset: Array, lower_slope: Array, lower_offset: Array) -> Array:
     """Smallest x, over the last axis, beyond which a lower bound of u exceeds an upper bound.
 
-    The upper bounds are `upper_slope` x + `upper`, the lower bounds `lower_slope` x + `lower`. At x = 0 no lower bound
-    exceeds an upper bound.
+    The upper bounds are `upper_slope` x + `upper_offset`, the lower bounds `lower_slope` x + `lower_offset`. At x = 0
+    no lower bound exceeds an upper bound.
     """
     slope_difference = lower_slope - upper_slope
-    return np.where(slope_difference > 0.0, (upper - lower) / slope_difference, np.inf).min(axis=-1)
+    return np.where(slope_difference > 0.0, (upper_offset - lower_offset) / slope_difference, np.inf).min(axis=-1)
 
 
 def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
@@ -137,8 +139,8 @@ def profile_from_speeds(s: Array, speed: Array) -> CubicProfile:
     )
 
 
-GRID = 1000
-"""Initial number of grid points."""
+FIRST_GRID_POINTS = 1000
+"""Approximate initial number of grid points."""
 MAX_GRID_POINTS = 6000
 """Largest number of grid points."""
 MAX_ROUNDS = 6
@@ -149,7 +151,7 @@ LIMIT_MARGIN = 1e-4
 
 def acceleration_limited_profile(curve: JointSpline, velocity: Array, acceleration: Array) -> CubicProfile:
     """Time-optimal profile within velocity and acceleration limits (nv,), which are also kept between grid points."""
-    s = grid_along(curve, GRID)
+    s = grid_along(curve, FIRST_GRID_POINTS)
     limits = velocity, acceleration, None
     profile = time_optimal_profile(curve, velocity, acceleration, s)
     for _ in range(MAX_ROUNDS):

@@ -62,19 +62,19 @@ class CubicProfile:
 
     def at(self, t: Array) -> Array:
         """s and its first three derivatives by time (4, M) at times t (M,); outside of the duration s is constant."""
-        unstretched = np.asarray(t, dtype=np.float64) / self.stretch
+        unstretched_times = np.asarray(t, dtype=np.float64) / self.stretch
         end_time = float(self.t[-1])
-        clipped = np.clip(unstretched, 0.0, end_time)
-        k = np.clip(np.searchsorted(self.t, clipped, side="right") - 1, 0, len(self.state) - 1)
-        elapsed = clipped - self.t[k]
+        clipped_times = np.clip(unstretched_times, 0.0, end_time)
+        k = np.clip(np.searchsorted(self.t, clipped_times, side="right") - 1, 0, len(self.state) - 1)
+        elapsed_time = clipped_times - self.t[k]
         s, v, a, j = self.state[k].T
         derivatives = np.stack([
-            s + elapsed * (v + elapsed * (a / 2 + elapsed * j / 6)),
-            v + elapsed * (a + elapsed * j / 2),
-            a + elapsed * j,
+            s + elapsed_time * (v + elapsed_time * (a / 2 + elapsed_time * j / 6)),
+            v + elapsed_time * (a + elapsed_time * j / 2),
+            a + elapsed_time * j,
             j,
         ])  # fmt: skip
-        derivatives[1:, (unstretched < 0.0) | (unstretched > end_time)] = 0.0
+        derivatives[1:, (unstretched_times < 0.0) | (unstretched_times > end_time)] = 0.0
         return derivatives / self.stretch ** np.arange(4.0)[:, None]
 
 
@@ -92,9 +92,9 @@ def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> C
     knots_before, knots_after = (times[1] - times[0]) * np.arange(-3, 0), (times[-1] - times[-2]) * np.arange(1, 4)
     knots = np.concatenate([knots_before, times, times[-1] + knots_after])
     triples = np.stack([knots[1:-3], knots[2:-2], knots[3:-1]])
-    # far from an end, both cube roots differ from their means by nearly the same small amount, which cancels
-    from_start, to_end = np.cbrt(triples.prod(axis=0)), np.cbrt((times[-1] - triples).prod(axis=0))
-    sites = from_start - to_end + (times[-1] - triples.mean(axis=0))
+    # far from an end, both geometric means differ from the arithmetic means by nearly the same amount, which cancels
+    means_from_start, means_to_end = np.cbrt(triples.prod(axis=0)), np.cbrt((times[-1] - triples).prod(axis=0))
+    sites = means_from_start - means_to_end + (times[-1] - triples.mean(axis=0))
     coefficients = position_at(np.clip(sites, 0.0, times[-1]))
     coefficients[:3], coefficients[-3:] = position_at(times[:1]), position_at(times[-1:])
     spline = interpolate.BSpline(knots, coefficients, 3)
@@ -137,10 +137,10 @@ class ReparameterizedProfile:
 
     def at(self, t: Array) -> Array:
         """s and its first three derivatives by time (4, M) at times t (M,)."""
-        unstretched = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
-        k = np.clip(np.searchsorted(self.t, unstretched, side="right") - 1, 0, len(self.pace) - 1)
+        unstretched_times = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
+        k = np.clip(np.searchsorted(self.t, unstretched_times, side="right") - 1, 0, len(self.pace) - 1)
         pace = self.pace[k]
-        x, speed = _position_and_speed(pace, unstretched - self.t[k])
+        x, speed = _position_and_speed(pace, unstretched_times - self.t[k])
         dy, ddy = pace[:, 1] + pace[:, 2] * x, pace[:, 2]
         # limited to just below the next bound, because rounding may move u into the next piece
         u = np.minimum(self.u[k] + np.maximum(x, 0.0), np.nextafter(self.u[k + 1], 0.0))
@@ -215,8 +215,8 @@ def breakpoints(curve: JointSpline, profile: TimeProfile) -> Array:
         s, speed, _, _ = profile.at(times)
         times = np.clip(times + (waypoints - s) / np.maximum(speed, min_speed), 0.0, t[-1])
     next_break = np.clip(np.searchsorted(t, times), 1, len(t) - 1)
-    min_gap = SAME_BREAK_RATIO * (t[next_break] - t[next_break - 1])
-    is_separate = (times - t[next_break - 1] > min_gap) & (t[next_break] - times > min_gap)
+    min_interval = SAME_BREAK_RATIO * (t[next_break] - t[next_break - 1])
+    is_separate = (times - t[next_break - 1] > min_interval) & (t[next_break] - times > min_interval)
     return np.unique(np.concatenate([t, times[is_separate]]))
 
 

@@ -153,8 +153,8 @@ def _as_times(t: ArrayLike) -> Array:
 
 def sample_trajectory(mechanism: Mechanism, curve: JointSpline, profile: TimeProfile, times: Array) -> Trajectory:
     """Sample a curve with a time profile at the times (N,), s."""
-    empty = np.zeros((0, 0))
-    q, v, a = Trajectory(mechanism, times, empty, empty, empty, curve, profile).state(times)
+    empty_array = np.zeros((0, 0))
+    q, v, a = Trajectory(mechanism, times, empty_array, empty_array, empty_array, curve, profile).state(times)
     for array in (times, q, v, a):
         read_only(array)
     return Trajectory(mechanism, times, q, v, a, curve, profile)

@@ -97,7 +97,15 @@ LIMIT_NAMES = {
 
 
 class TrackerStatus(Enum):
-    """Outcome of a tracker step; the value is a description."""
+    """Outcome of a tracker step; the value is a description.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.4])
+        >>> tracker = mk.Tracker(arm, mk.PositionGoal("tool", (0.6, 0.2, 0)), dt=0.01, q0=[-0.5, 1.0], velocity=1.0)
+        >>> status = tracker.step().status
+        >>> status is mk.TrackerStatus.MOVED, status.value
+        (True, 'within all limits')
+    """
 
     MOVED = "within all limits"
     BRAKED = "no velocity kept all limits, closed loops and the clearance; acceleration limits were exceeded"
@@ -123,7 +131,7 @@ class TrackerState:
         q: (nq,), read-only.
         v: (nv,) velocity of the last step, rad/s or m/s; read-only.
         time: s, since the start or the last reset.
-        status: whether all limits were kept.
+        status: outcome of the step.
         contacts: pairs that are closer than the clearance, the closest first; empty if no pair was closer than the
             clearance at the start of the step.
 
@@ -183,23 +191,27 @@ def check_start(
     """
     space = mechanism.space
     for k, name in enumerate(space.q_names):
-        low, high = float(bounds[0][k]), float(bounds[1][k])
-        if not low - LIMIT_TOLERANCE <= q[k] <= high + LIMIT_TOLERANCE:
+        lower, upper = float(bounds[0][k]), float(bounds[1][k])
+        if not lower - LIMIT_TOLERANCE <= q[k] <= upper + LIMIT_TOLERANCE:
             raise LimitsError(
-                f"{name!r} starts at {q[k]:.6g}, outside its limits {low:.6g} to {high:.6g}; start within the limits, "
-                "or change them with limits="
+                f"{name!r} starts at {q[k]:.6g}, outside its limits {lower:.6g} to {upper:.6g} (rad or m); start "
+                "within the limits, or change them with limits="
             )
     q[:] = np.clip(q, bounds[0], bounds[1])
     for k, name in enumerate(space.v_names):
         if abs(v[k]) > rates[0][k]:
-            raise LimitsError(f"{name!r} starts at {v[k]:.6g} per second, but its velocity limit is {rates[0][k]:.6g}")
+            raise LimitsError(
+                f"{name!r} starts at {v[k]:.6g}, above its velocity limit {rates[0][k]:.6g} (rad/s or m/s); start "
+                "slower, or change the limit with velocity="
+            )
     for k, i in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
         distance_to_stop = stopping_distance(abs(float(v[i])), float(rates[1][i]), dt)
         distance_to_limit = float(bounds[1][k] - q[k] if v[i] > 0 else q[k] - bounds[0][k])
         if v[i] != 0.0 and distance_to_stop > distance_to_limit:
             raise LimitsError(
-                f"{space.q_names[k]!r} starts at {v[i]:.6g} per second and needs {distance_to_stop:.4g} to stop, but "
-                f"its limit is {distance_to_limit:.4g} away; start slower or farther from the limit"
+                f"{space.q_names[k]!r} starts at a velocity of {v[i]:.6g} (rad/s or m/s) and needs "
+                f"{distance_to_stop:.4g} (rad or m) to stop, but its limit is {distance_to_limit:.4g} (rad or m) away; "
+                "start slower or farther from the limit"
             )
 
 
@@ -225,7 +237,8 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
         error = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
         if error > tolerance:
             raise StructureError(
-                f"the joint constraint {name!r} is violated at the start: error {error:.3g}; solve for it first"
+                f"the joint constraint {name!r} is violated at the start: error {error:.3g}; solve for it first, for "
+                "example with mk.solve(mechanism)"
             )
 
 
@@ -274,15 +287,13 @@ def separation_rates(
     return rates, max_rate * (min_distance - distances)
 
 
-Pairs = tuple[tuple[str, str], ...]
-
 step_kernel = kernel_module("tracking.tracking_step")
 
 MAX_CLOSURE_ERROR = 1e-8
 """m and rad: largest loop closure error at the start."""
 EVALUATE_ONLY = -1
 """Value of the kernel argument `extra_count` for which only residuals are evaluated, without a step."""
-ALWAYS_NEAR = 0.1
+ALWAYS_NEAR_DISTANCE = 0.1
 """m: pairs closer than the clearance plus this distance are always considered."""
 STOP_DISTANCE_RATIO = 4.0
 """Ratio to the stopping distance of the links: pairs closer than this are considered, because two links may approach
@@ -373,21 +384,21 @@ class Tracker:
         damping_value = as_number(damping, "damping")
         if damping_value < 0.0:
             raise ObjectiveError(f"damping must be 0 or more, not {damping_value:g}")
-        active = np.ones(mechanism.nv, dtype=np.bool_)
+        can_move = np.ones(mechanism.nv, dtype=np.bool_)
         if lock is not None:
-            active &= ~as_dof_mask(mechanism, lock, False)
+            can_move &= ~as_dof_mask(mechanism, lock, False)
         self._clearance = as_number(clearance, "clearance")
         pair_rules = tuple(allow), tuple(forbid)
         check_avoid_arguments(mechanism, avoid, self._clearance, *pair_rules)
         self._collider = as_collider(mechanism, avoid, *pair_rules)
         if self._collider is not None:
             warn_of_always_close_pairs(self._collider, self._clearance)
-        start = mechanism.q if q0 is None else mechanism._single_q(q0)
-        self._start = np.array(start)
-        objectives = [freeze_angles(mechanism, item, start, self._bounds) for item in task_objectives]
-        extra_rows = 0 if self._collider is None else len(self._collider.distance_names)
+        q_start = mechanism.q if q0 is None else mechanism._single_q(q0)
+        self._q_start = np.array(q_start)
+        objectives = [freeze_angles(mechanism, item, q_start, self._bounds) for item in task_objectives]
+        extra_row_count = 0 if self._collider is None else len(self._collider.distance_names)
         self._problem = problem = build_tracking_problem(
-            mechanism, objectives, active.tolist(), self._bounds, self._rates, self._gains, extra_rows, self.dt,
+            mechanism, objectives, can_move.tolist(), self._bounds, self._rates, self._gains, extra_row_count, self.dt,
             damping_value, follow,
         )  # fmt: skip
         relations = [item.relations(mechanism) for item in objectives]
@@ -407,7 +418,7 @@ class Tracker:
         )  # fmt: skip
         self._v = np.zeros(mechanism.nv)
         self._is_too_near = False
-        self.reset(start)
+        self.reset(q_start)
 
     def __repr__(self) -> str:
         objectives = ", ".join(repr(objective) for objective in self.objectives)
@@ -446,7 +457,7 @@ class Tracker:
         return self._targets.objectives
 
     def errors(self) -> tuple[ErrorNorms, ...]:
-        """Errors of all tasks, m and rad; too slow to be called in every step of a fast control loop."""
+        """Errors of all tasks, m and rad; the call is too slow for every step of a fast control loop."""
         return tuple(objective.error(self.mechanism, self._q) for objective in self.objectives)
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None) -> None:
@@ -462,7 +473,7 @@ class Tracker:
         """
         self._check_current()
         mechanism, problem = self.mechanism, self._problem
-        q_start = self._start.copy() if q is None else np.array(mechanism._single_q(q))
+        q_start = self._q_start.copy() if q is None else np.array(mechanism._single_q(q))
         v_start = np.zeros(mechanism.nv) if v is None else mechanism.space.check_v(v).copy()
         for k in mechanism.space.quaternions_q:
             q_start[k : k + 4] /= np.linalg.norm(q_start[k : k + 4])
@@ -485,7 +496,7 @@ class Tracker:
         problem.target_motion[:] = 0.0
         self._last_positions: Array | None = None
         self._step_count, self._targets_changed, self._is_first_step = 0, True, True
-        self._start = q_start.copy()
+        self._q_start = q_start.copy()
 
     # ---- steps ------------------------------------------------------------------------------
 
@@ -511,8 +522,11 @@ class Tracker:
     def advance(self, targets: Targets | None = None) -> int:
         """Advance by a time step as in `step`, without building a state; read `q` and `v` afterwards.
 
+        Args:
+            targets: targets at the end of the step, as in `step`. None: all tasks keep their targets.
+
         Returns:
-            0 if all limits were kept, else 1 (BRAKED), 2 (STOPPED) or 3 (TOO_NEAR); see `TrackerStatus`.
+            Code of the status: 0 (MOVED), 1 (BRAKED), 2 (STOPPED) or 3 (TOO_NEAR); see `TrackerStatus`.
         """
         if Frame.edit_count != self._edit_count:
             self._check_current()
@@ -551,7 +565,9 @@ class Tracker:
         )
         self._last_positions = positions
         stop_time = stopping_time(self._v, self._rates[1], self.dt)
-        max_distance = self._clearance + max(ALWAYS_NEAR, STOP_DISTANCE_RATIO * stop_time * largest_motion / self.dt)
+        max_distance = self._clearance + max(
+            ALWAYS_NEAR_DISTANCE, STOP_DISTANCE_RATIO * stop_time * largest_motion / self.dt
+        )
         distances, distance_jacobian = self._collider.distances_and_jacobian(self._q, max_distance=max_distance)
         count, bounds = len(distances), problem.extra_bounds
         rates, min_rates = separation_rates(

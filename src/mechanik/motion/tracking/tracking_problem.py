@@ -21,7 +21,7 @@ from mechanik.problem.compilation import _closing_joint_values, _needs_nodes
 from mechanik.solver.target_writer import UNCHANGED, Targets, _initial_target, make_multi_target_writer, with_targets
 from mechanik.spatial.array import Array
 
-CLOSURE_TOL = 1e-12
+CLOSURE_TOLERANCE = 1e-12
 """m and rad: tolerance of loop closures, unless rounding errors are larger."""
 SINGULARITY_VALUE = 0.1
 """Smallest singular value of the Jacobian, with lengths relative to the mechanism's size, below which velocities are
@@ -95,7 +95,7 @@ class TrackingProblem:
     has_functions: bool
 
     def rows_of(self, owner: int) -> list[int]:
-        """Indices of the residual rows of an objective."""
+        """Indices of the residual rows of the objective with index `owner`."""
         indices: list[int] = []
         blocks = self.subproblem.packed.tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
         for block, block_owner in zip(blocks, self.subproblem.owners, strict=True):
@@ -109,11 +109,11 @@ class TrackingProblem:
 def build_tracking_problem(
     mechanism: Mechanism,
     objectives: Sequence[Objective],
-    active: Sequence[bool],
+    can_move: Sequence[bool],
     bounds: tuple[Array, Array],
     rates: tuple[Array, Array],
     gains: Sequence[float],
-    extra_rows: int,
+    extra_row_count: int,
     dt: float,
     damping: float,
     follows_targets: bool,
@@ -121,11 +121,11 @@ def build_tracking_problem(
     """Compile a mechanism and objectives into a problem with the tables of the tracking kernel.
 
     Args:
-        active: (nv,) whether each dof may move.
+        can_move: (nv,) whether each dof may move.
         bounds: lower and upper limits, (nq,) each.
         rates: largest velocities and accelerations, (nv,) each.
         gains: gain of each objective, 1/s.
-        extra_rows: largest number of extra rows, for distances to obstacles.
+        extra_row_count: largest number of extra rows, for distances to obstacles.
         dt: time step, s.
         damping: damping of velocities at singularities.
         follows_targets: whether the velocity of moving targets is fed forward.
@@ -137,9 +137,9 @@ def build_tracking_problem(
     )
     compiled_objectives = [*objectives, all_dofs]
     relations_by_objective = [item.relations(mechanism) for item in compiled_objectives]
-    settings = ProblemSettings(list(active), {}, [1.0] * mechanism.nv)
-    compiled = compile_problem(mechanism, compiled_objectives, relations_by_objective, settings)
-    subproblem = max(compiled.subproblems, key=lambda item: item.packed.sizes["columns"])
+    settings = ProblemSettings(list(can_move), {}, [1.0] * mechanism.nv)
+    compiled_problem = compile_problem(mechanism, compiled_objectives, relations_by_objective, settings)
+    subproblem = max(compiled_problem.subproblems, key=lambda item: item.packed.sizes["columns"])
     relations = [
         relations_by_objective[owner][i] if owner >= 0 else empty_relation
         for owner, i in zip(subproblem.owners, subproblem.relation_indices, strict=True)
@@ -147,7 +147,7 @@ def build_tracking_problem(
     has_functions = any(item.kind is RelationKind.FUNCTION and bool(item.rows) for item in relations)
     packed = replace(subproblem.packed, sizes={**subproblem.packed.sizes, "functions": int(has_functions)})
     subproblem = replace(subproblem, packed=packed)
-    compiled = replace(compiled, subproblems=(subproblem,))
+    compiled_problem = replace(compiled_problem, subproblems=(subproblem,))
     tables = packed.tables
     columns = packed.columns[packed.columns >= 0]
     column_count, scale = len(columns), tables["scale"]
@@ -171,21 +171,21 @@ def build_tracking_problem(
             ]
             table[layout.IS_COUPLED, block_columns[block_columns < column_count]] = 1.0
     is_limited = np.isfinite(table[layout.MAX_VELOCITY]) & np.isfinite(table[layout.MAX_ACCELERATION])
-    longest_stop = float(
+    longest_stopping_time = float(
         np.max(table[layout.MAX_VELOCITY, is_limited] / table[layout.MAX_ACCELERATION, is_limited], initial=0.0)
     )
     options = np.zeros(layout.OPTION_COUNT)
     options[layout.TIME_STEP], options[layout.SINGULARITY_DAMPING] = dt, damping
     options[layout.SINGULARITY_DISTANCE] = SINGULARITY_VALUE
     options[layout.FOLLOWS_TARGET_VELOCITY] = follows_targets
-    options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stop, BRAKING_SHARE * dt)
-    options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOL / compiled.length_unit, 4e-15)
+    options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stopping_time, BRAKING_SHARE * dt)
+    options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
     row_count = packed.sizes["rows"]
     tracking_problem = TrackingProblem(
-        compiled, subproblem, relations, table, options, np.full(row_count, 1.0 / dt), np.zeros(row_count),
+        compiled_problem, subproblem, relations, table, options, np.full(row_count, 1.0 / dt), np.zeros(row_count),
         np.zeros((packed.sizes["stages"], column_count + 1)),
-        np.zeros((row_count + extra_rows, column_count)), np.zeros((row_count + extra_rows, 4)),
-        _workspaces(column_count, row_count, extra_rows), np.zeros(column_count, dtype=np.int64), columns,
+        np.zeros((row_count + extra_row_count, column_count)), np.zeros((row_count + extra_row_count, 4)),
+        _workspaces(column_count, row_count, extra_row_count), np.zeros(column_count, dtype=np.int64), columns,
         has_functions,
     )  # fmt: skip
     for task, gain in enumerate(gains):
@@ -204,12 +204,12 @@ def closure_joint_values(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _workspaces(
-    columns: int, rows: int, extra_rows: int
+    column_count: int, row_count: int, extra_row_count: int
 ) -> tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
     """Workspace arrays of the kernel: matrices, vectors and indices."""
-    size = columns + rows + extra_rows + 3
+    size = column_count + row_count + extra_row_count + 3
     return (
-        np.zeros((layout.MATRIX_COUNT, size, max(columns, rows, 3))),
+        np.zeros((layout.MATRIX_COUNT, size, max(column_count, row_count, 3))),
         np.zeros((layout.VECTOR_COUNT, size)),
         np.zeros((layout.INDEX_COUNT, size), dtype=np.int64),
     )
@@ -251,12 +251,12 @@ class JointTargetWriter:
         if type(target) is not dict or len(target) != len(self._entries):  # type: ignore[arg-type]
             return None
         values: list[tuple[int, float]] = []
-        for name, slot, q_index, is_periodic, (low, high) in self._entries:
+        for name, slot, q_index, is_periodic, (lower, upper) in self._entries:
             value: Any = target.get(name)  # type: ignore[union-attr]
             if not isinstance(value, float) or not math.isfinite(value):
                 return None
             values.append(
-                (slot, nearest_equivalent_value(value, float(q[q_index]), low, high) if is_periodic else value)
+                (slot, nearest_equivalent_value(value, float(q[q_index]), lower, upper) if is_periodic else value)
             )
         return values
 
@@ -342,14 +342,16 @@ class TaskTargets:
         """Objectives with their current targets."""
         objectives = list(self._objectives)
         if self._multi_writer is not None:
-            compiled = self._tracking_problem.problem.objectives
-            writable = [
-                compiled[k] if isinstance(objective, JointObjective) else objective
+            compiled_objectives = self._tracking_problem.problem.objectives
+            writable_objectives = [
+                compiled_objectives[k] if isinstance(objective, JointObjective) else objective
                 for k, objective in enumerate(objectives)
             ]
-            current = self._multi_writer.objectives((*writable, compiled[-1]), self._multi_writer.initial_values)
+            current_objectives = self._multi_writer.objectives(
+                (*writable_objectives, compiled_objectives[-1]), self._multi_writer.initial_values
+            )
             objectives = [
-                objective if isinstance(objective, JointObjective) else current[k]
+                objective if isinstance(objective, JointObjective) else current_objectives[k]
                 for k, objective in enumerate(objectives)
             ]
         for k, values in self._joint_values.items():
@@ -370,28 +372,32 @@ class TaskTargets:
 
     def _write_fast(self, targets: Targets, q: Array) -> bool:
         """Write targets with the fast writers; return False and change nothing if they need full validation."""
-        count, remaining = len(self._objectives), targets
+        task_count, remaining_targets = len(self._objectives), targets
         slot_values: list[tuple[int, float]] = []
         joint_values: dict[int, dict[str, float]] = {}
         if self._joint_writers:
-            by_task = self._targets_by_task(targets)
-            if by_task is None:
+            targets_by_task = self._targets_by_task(targets)
+            if targets_by_task is None:
                 return False
             for k, writer in self._joint_writers.items():
-                if by_task[k] is not None:
-                    task_values = writer.read(by_task[k], q)
+                if targets_by_task[k] is not None:
+                    task_values = writer.read(targets_by_task[k], q)
                     if task_values is None:
                         return False
                     slot_values += task_values
-                    joint_values[k], by_task[k] = by_task[k], None
-            remaining = by_task if any(target is not None for target in by_task) else None
-        if remaining is not None:
+                    joint_values[k], targets_by_task[k] = targets_by_task[k], None
+            remaining_targets = targets_by_task if any(target is not None for target in targets_by_task) else None
+        if remaining_targets is not None:
             multi_writer = self._multi_writer
             if multi_writer is None:
                 return False
-            if not isinstance(remaining, Mapping):
-                remaining = (remaining, None) if count == 1 and not self._joint_writers else (*remaining, None)
-            packed_targets = multi_writer.pack_targets(remaining)
+            if not isinstance(remaining_targets, Mapping):
+                remaining_targets = (
+                    (remaining_targets, None)
+                    if task_count == 1 and not self._joint_writers
+                    else (*remaining_targets, None)
+                )
+            packed_targets = multi_writer.pack_targets(remaining_targets)
             if packed_targets is None:
                 return False
             if not multi_writer.write(packed_targets, q):
@@ -405,18 +411,18 @@ class TaskTargets:
         return True
 
     def _targets_by_task(self, targets: Any) -> list[Any] | None:
-        """The new target of each task, None for tasks without; None if targets cannot be assigned to tasks."""
-        count = len(self._objectives)
-        if count == 1:
+        """The new target of each task, None for tasks without a new target; None if targets do not fit the tasks."""
+        task_count = len(self._objectives)
+        if task_count == 1:
             return [targets]
         if isinstance(targets, Mapping):
-            by_task: list[Any] = [None] * count
+            targets_by_task: list[Any] = [None] * task_count
             for name, target in targets.items():  # type: ignore[misc]
                 if name not in self._task_by_name:
                     return None
-                by_task[self._task_by_name[name]] = target  # type: ignore[index]
-            return by_task
-        if not isinstance(targets, list | tuple) or len(targets) != count:  # type: ignore[arg-type]
+                targets_by_task[self._task_by_name[name]] = target  # type: ignore[index]
+            return targets_by_task
+        if not isinstance(targets, list | tuple) or len(targets) != task_count:  # type: ignore[arg-type]
             return None
         return list(targets)  # type: ignore[arg-type]
 
@@ -431,7 +437,7 @@ class TaskTargets:
                 same_structure(a, b) for a, b in zip(old_relations, new_relations, strict=True)
             ):
                 raise ObjectiveError(
-                    f"{item!r} has other residuals than when the tracker was created; create a new tracker"
+                    f"the residuals of {item!r} have changed since the tracker was created; create a new tracker"
                 )
         for task, new_relations in enumerate(relations):
             write_targets(tracking_problem.problem, task, new_relations)
@@ -445,8 +451,10 @@ class TaskTargets:
                 if kind != UNCHANGED
             ]
             self._multi_writer.initial_values[:] = np.concatenate(initial_targets)
-        positions = zip(tracking_problem.subproblem.owners, tracking_problem.subproblem.relation_indices, strict=True)
+        relation_positions = zip(
+            tracking_problem.subproblem.owners, tracking_problem.subproblem.relation_indices, strict=True
+        )
         tracking_problem.relations[:] = [
             relations[owner][i] if 0 <= owner < len(relations) else item
-            for (owner, i), item in zip(positions, tracking_problem.relations, strict=True)
+            for (owner, i), item in zip(relation_positions, tracking_problem.relations, strict=True)
         ]

@@ -1,7 +1,7 @@
 """Schema of the messages that a session sends to its pages: `{"is": "<class name>", ...fields}`.
 
-Poses and joint values are sent as binary frames instead (see `message_codec`), in the order of links, dofs, closures
-and goals in the events `Model` and `Goals`.
+Poses and joint values are sent as binary state frames instead (see `message_codec`), in the order of links, dofs,
+closures and goals in the events `Model` and `Goals`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mechanik.studio.messages.goal_kinds import GoalKindInfo
-from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PoseNumbers, Value, Vector
+from mechanik.studio.messages.requests import CollisionMode, DofName, GoalKind, PoseNumbers, Value, Vector
 
 
 class Event(Struct, frozen=True, tag=True, tag_field="is"):
@@ -46,6 +46,7 @@ class GalleryEntry(Struct, frozen=True):
 
     Attributes:
         kind: what a click opens: a mechanism of the gallery or a scene.
+        about: description.
         picture: URL path of an image on this server; empty: no image.
         group: heading above the entry, such as "Scenes", "Arms" or "Loops"; empty: the default heading of `kind`.
     """
@@ -85,11 +86,11 @@ class ShapeInfo(Struct, frozen=True):
     """A visual or collision shape of a link, or the shape of an obstacle.
 
     Attributes:
-        sizes: edges of a box; radius and length (along z) of a cylinder or capsule; radius of a sphere; m. The
-            scale factors of a mesh.
+        sizes: edges of a box, radius of a sphere, radius and length of a cylinder or capsule, m; scale factors of a
+            mesh. The length is along z, and that of a capsule does not include its caps.
         pose: pose in the frame of the link, or in the world for an obstacle.
-        mesh: URL path of the mesh file on this server; None if the file was not found.
-        extension: file name extension of the mesh.
+        mesh: URL path of the mesh file on this server; None if the file was not found, and for other shapes.
+        extension: file name extension of the mesh; empty for other shapes.
         dependencies: URL paths of the files that the mesh refers to, such as textures, by their names in the mesh file.
     """
 
@@ -120,12 +121,13 @@ class DofInfo(Struct, frozen=True):
     """A dof of a joint, or all three rotations of a spherical joint.
 
     The dofs of a joint act in the order of the list: X, Y, Z, then EZ, EY, EX. A spherical joint is one entry of kind
-    "spherical" with three values, its rotation vector in rad. The page shows them as read-only sliders EX, EY, EZ.
+    "spherical" with three values, its rotation vector in rad. The page shows them as sliders EX, EY, EZ, which are
+    read-only if the joint closes a loop.
 
     Attributes:
-        name: `elbow`, or `base.X` if the joint has several dofs.
+        name: `elbow` if the joint has one entry; else `base.X`, and `base.rotation` for its spherical entry.
         joint: index of the joint.
-        axis: direction in the frame of the joint.
+        axis: unit vector in the frame of the joint; its z axis for a spherical joint.
         value: index of the first value of the dof in the values of a state frame.
         lower, upper: limits, m or rad; None: no limit.
         rest: rest value, m or rad; None: no rest value.
@@ -149,7 +151,7 @@ class JointInfo(Struct, frozen=True):
 
     Attributes:
         parent, child: indices of links; `child` is -1 if the joint closes a loop or has no child link.
-        pose: frame of the joint in the frame of the parent link.
+        pose: pose of the joint in the frame of the parent link.
         dofs: indices of the dofs of the joint.
     """
 
@@ -185,7 +187,8 @@ class Model(Event, frozen=True):
     Attributes:
         configurations: names for `GoTo`.
         centre, radius: bounding sphere in the world, for the camera, m.
-        view_from: view direction of the camera; normal to the plane of motion of a planar mechanism.
+        view_from: direction from the mechanism to the camera, in the world; for a planar mechanism it is normal to the
+            plane of motion.
         has_mass: whether any link has mass.
         source_kind, source: kind and text for `EditModel`; empty if the model was not made from text.
         resets_view: whether the camera moves so that everything is visible.
@@ -231,11 +234,12 @@ class GoalInfo(Struct, frozen=True):
     Attributes:
         number: identifier in requests; numbers are never reused.
         link: index of the link.
-        at: point of the link, in the frame of the link, m.
-        pose: frame of the goal in the world. Its meaning depends on the kind: target of the point; a line, hinge axis
-            or plane normal along its z axis; the point to look at; the centre of a box.
+        at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
+        pose: pose of the goal in the world. Its origin is the target of the point, the point to look at, or the centre
+            of a box or sphere. Its z axis is the direction of an axis, line, hinge or cone, or the normal of a plane.
+        level: priority level; 0 for a pinned goal.
         sizes: see `ChangeGoal.sizes`.
-        free: directions of a pose, in the frame of the goal, that are not constrained.
+        free: see `ChangeGoal.free`.
         is_link_drag: whether this is the temporary goal of a link drag.
     """
 
@@ -250,7 +254,7 @@ class GoalInfo(Struct, frozen=True):
     enabled: bool
     pinned: bool
     sizes: Vector
-    free: list[Direction]
+    free: list[DofName]
     is_link_drag: bool
 
 
@@ -288,7 +292,15 @@ class Alternatives(Event, frozen=True):
 
 
 class CompareRow(Struct, frozen=True):
-    """Result of one compared method."""
+    """Result of one compared method.
+
+    Attributes:
+        solver: name of the method.
+        layer: layer of its state frames, see `StateHeader.layer`.
+        status: name of the status in `STATUSES`; empty if there is none.
+        error: largest error of a required objective or a loop closure, m or rad.
+        iterations: iterations of the last tick.
+    """
 
     solver: str
     title: str
@@ -297,11 +309,11 @@ class CompareRow(Struct, frozen=True):
     error: float
     iterations: int
     microseconds: float
-    """Median of the last solves, µs."""
+    """Median time of the last ticks, µs."""
     solved: float
-    """Share of the goals reached since the comparison started, 0 to 1."""
+    """Share of successful solves among the finished solves since the start of the comparison, 0 to 1."""
     refusal: str
-    """Why the method cannot solve this problem; empty if it can."""
+    """Error message if the method cannot solve this problem; empty if it can."""
     message: str = ""
     """Which settings the method does not support; empty: it supports all."""
 
@@ -394,7 +406,7 @@ class ControlInfo(Struct, frozen=True):
     """A control of a scene.
 
     Attributes:
-        low, high, step: range and resolution of a slider or number.
+        low, high, step: range and resolution of a slider or number, in the unit that the title names.
         choices: allowed values of kind "choice".
         group: heading above the control.
         about: description.
@@ -426,7 +438,7 @@ class CurveInfo(Struct, frozen=True):
 
 
 class TerrainInfo(Struct, frozen=True):
-    """A height field.
+    """The terrain of a scene: heights on a grid.
 
     Attributes:
         columns, rows: number of samples along x and y.
@@ -483,7 +495,7 @@ class Recording(Event, frozen=True):
 
 
 class Download(Event, frozen=True):
-    """A file that the page can download from the URL path `address` for a limited time."""
+    """A file that the page can download from the URL path `address` until newer files replace it."""
 
     address: str
     name: str
@@ -503,7 +515,7 @@ class RequestDone(Event, frozen=True):
 
 
 class RequestRefused(Event, frozen=True):
-    """The request with this id was rejected, and nothing has changed.
+    """The request with this id was rejected; it has changed nothing, but it may have ended a drag or playback.
 
     Attributes:
         id: -1 if the message refers to a binary frame or to the whole connection.

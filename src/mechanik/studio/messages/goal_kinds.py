@@ -1,7 +1,8 @@
 """Table of the goal kinds: title, description and requirements of each kind, and how pages edit and draw it.
 
 Pages receive this table in the event `Welcome` and build menus, input fields and markers from it. A new kind needs an
-entry in this table, a name in `GoalKind`, and an objective in the session.
+entry in this table, a name in `GoalKind`, and in the session an objective (`make_objective`) and an error
+(`goal_error`).
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class GoalKindInfo(Struct, frozen=True):
     Attributes:
         title: name in menus.
         label: name in undo steps, such as "add line goal".
-        about: description, one sentence.
+        about: description, one line.
         symbol: marker in the view.
         at: meaning of `GoalInfo.at`: a point (m) or a direction in the frame of the link, or unused.
-        uses_rotation: whether the goal depends on the rotation of its frame.
-        has_free_directions: whether the user can choose unconstrained directions (`GoalInfo.free`).
+        uses_rotation: whether the goal depends on the rotation of its pose.
+        has_free_directions: whether the user can choose dofs that are not constrained (`GoalInfo.free`).
         sizes: parameters, in the order of `GoalInfo.sizes`.
         link_line: when a line from the link to the goal is drawn: while the goal is not reached, always, or never;
             "plumb" draws a plumb line below the goal instead.

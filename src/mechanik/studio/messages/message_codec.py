@@ -10,7 +10,7 @@ A state frame (server to page, sent at each update) has these parts:
     goals     x y z qw qx qy qz, position error (m), angle error (rad) of each goal, in the order of `Goals.goals`
     closures  gap (m) and angle (rad) of each closure, in the order of `Model.closures`
 
-A drag frame (page to server) is a `DragUpdate` as ten numbers.
+A drag frame (page to server, sent at display rate) is a `DragUpdate` as ten numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ VALIDATION_ERROR = re.compile(r"(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 REQUEST_NAME = re.compile(r'"do"\s*:\s*"(\w{1,40})"')
 TYPE_NAMES = {
-    "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "null": "null",
+    "array": "a list", "bool": "true or false", "float": "a number", "int": "an integer", "null": "null",
     "object": "an object", "str": "a text",
 }  # fmt: skip
 """Names of JSON types in error messages, by their names in msgspec."""
@@ -187,7 +187,7 @@ DRAG_OBSTACLE = 4
 LINK_DRAG_GOAL = 0
 """Number of the temporary goal that drags a link; other goals are numbered from 1."""
 MAIN_LAYER = 0
-"""Layer of the frames of the main solver; compared methods have the layers from 1 on."""
+"""Layer of the state frames of the main solver; compared methods have the layers from 1 on."""
 
 
 class StateHeader(NamedTuple):
@@ -195,17 +195,18 @@ class StateHeader(NamedTuple):
 
     Attributes:
         kind: `STATE`.
-        revision: revision of the `Model` that the frame belongs to.
-        order: order of the `Goals` that the frame belongs to.
-        sequence: number of the frame, increases by one with each frame.
+        revision: revision of the `Model` that the state frame belongs to.
+        order: order of the `Goals` that the state frame belongs to.
+        sequence: number of the state frame in its layer, counted from 1 for each model; increases by one with each
+            state frame.
         tag: tag of the newest `DragUpdate` that this state includes; 0: none.
         layer: 0 for the main solver, else the layer of a compared method.
         status: index into `STATUSES`.
         is_at_rest: 1 if nothing moves until the next request, else 0.
-        iterations: iterations of the last solve.
-        seconds: duration of the last solve, s.
-        solves_per_second: number of solves in the last second.
-        residual: largest goal error, the maximum of distances (m) and angles (rad), for the plot.
+        iterations: iterations of the last tick of the solver.
+        seconds: processor time of the last tick, s.
+        solves_per_second: number of ticks in the last second.
+        residual: largest error of an enabled goal, the maximum of distances (m) and angles (rad), for the plot.
         links, values, goals, closures: number of entries of each part.
     """
 
@@ -261,21 +262,24 @@ def read_drag_update(data: bytes) -> DragUpdate:
     """Parse and validate a drag frame.
 
     Raises:
-        InvalidOperation: wrong size or kind, a number that is not finite or out of range, or a rotation that is not a
-            unit quaternion.
+        InvalidOperation: the size or the kind is wrong, a number is not finite or out of range, or the norm of the
+            quaternion is not between 0.5 and 2.
     """
     if len(data) != DRAG_STRUCT.size:
         raise InvalidOperation(f"a drag frame must have {DRAG_STRUCT.size} bytes, not {len(data)}")
     kind, tag, number, *numbers = DRAG_STRUCT.unpack(data)
     if kind not in (DRAG_GOAL, DRAG_DOF, DRAG_OBSTACLE):
-        raise InvalidOperation(f"unknown kind of a binary frame: {kind!r}")
+        raise InvalidOperation(
+            f"a binary frame has the unknown kind {kind!r}; use {DRAG_GOAL} (goal), {DRAG_DOF} (dof) or "
+            f"{DRAG_OBSTACLE} (obstacle)"
+        )
     for label, value in (("tag", tag), ("number", number)):
         if not (0 <= value <= 2**52 and value == int(value)):
-            raise InvalidOperation(f"the {label} of a drag frame must be a whole number, not {value!r}")
+            raise InvalidOperation(f"the {label} of a drag frame must be an integer from 0 to 2^52, not {value!r}")
     if not all(math.isfinite(value) and abs(value) <= MAX_MAGNITUDE for value in numbers):
         raise InvalidOperation(f"every number of a drag frame must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}")
     if kind != DRAG_DOF and not 0.5 < math.hypot(*numbers[3:]) < 2:
-        raise InvalidOperation("the rotation of a drag frame must be a unit quaternion")
+        raise InvalidOperation("the quaternion of a drag frame must have a norm of 1 (0.5 to 2 is accepted)")
     return DragUpdate(int(kind), int(tag), int(number), tuple(numbers))
 
 
@@ -288,7 +292,7 @@ class StateFrame:
     """A parsed state frame, for tests and for clients in Python."""
 
     header: StateHeader
-    links: Array  # (number of links, 7)
+    links: Array  # (number of links, 7); the columns of all arrays are in the docstring of the module
     values: Array  # (number of values,)
     goals: Array  # (number of goals, 9)
     closures: Array  # (number of closures, 2)
@@ -301,10 +305,15 @@ def write_state(header: StateHeader, links: Array, values: Array, goals: Array, 
 
 
 def read_state(data: bytes) -> StateFrame:
+    """Unpack a state frame.
+
+    Raises:
+        InvalidOperation: the data is not a state frame.
+    """
     numbers = np.frombuffer(data, "<f8")
     header = StateHeader(*numbers[:STATE_HEADER_SIZE])
     sizes = [7 * int(header.links), int(header.values), 9 * int(header.goals), 2 * int(header.closures)]
-    links, values, goals, closures, surplus = np.split(numbers[STATE_HEADER_SIZE:], np.cumsum(sizes))
-    if surplus.size or header.kind != STATE:
-        raise InvalidOperation("the data is not a state frame")
+    links, values, goals, closures, surplus_numbers = np.split(numbers[STATE_HEADER_SIZE:], np.cumsum(sizes))
+    if surplus_numbers.size or header.kind != STATE:
+        raise InvalidOperation("the data is not a state frame: its kind or its length is wrong")
     return StateFrame(header, links.reshape(-1, 7), values, goals.reshape(-1, 9), closures.reshape(-1, 2))

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 MAX_MAGNITUDE = 1e6
-"""Largest accepted position or angle, m or rad.
+"""Largest accepted magnitude of a number, such as a position (m) or an angle (rad).
 
 Larger values are mistakes of the user. The square of this limit is far below the overflow of float64.
 """
@@ -48,7 +48,7 @@ GoalKind = Literal[
     "centre_of_mass",
     "on_terrain",
 ]
-Direction = Literal["X", "Y", "Z", "EX", "EY", "EZ"]
+DofName = Literal["X", "Y", "Z", "EX", "EY", "EZ"]
 FileKind = Literal["json", "csv", "npz", "bvh", "glb", "html", "mechanism", "urdf"]
 EditKind = Literal["dh", "arm_2d", "arm_3d", "json", "urdf"]
 CollisionMode = Literal["off", "show", "avoid"]
@@ -165,8 +165,8 @@ class AddGoal(PageRequest, frozen=True):
     """Add a goal for a link.
 
     Attributes:
-        at: point of the link, in the frame of the link, m.
-        pose: target in the world; None: the present pose of the point.
+        at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
+        pose: target in the world; None: a target that the present configuration meets.
         pinned: whether the goal has priority over all other goals (level 0) and keeps its pose when joints are dragged.
     """
 
@@ -189,9 +189,10 @@ class ChangeGoal(PageRequest, frozen=True):
     enabled: bool | None = None
     pinned: bool | None = None
     sizes: Vector | None = None
-    """Parameters of the kind: half edges of a box, distance, low and high of a band (m); half angle of a cone (rad)."""
-    free: Annotated[list[Direction], Meta(min_length=0, max_length=6)] | None = None
-    """Directions of a pose, in the frame of the goal, that are not constrained."""
+    """Parameters of the kind: half edges of a box, distance, low and high of a band (m); half angle of a cone (rad);
+    viewing axis of the link for a look-at goal; radius of the sphere that stands on the terrain (m)."""
+    free: Annotated[list[DofName], Meta(min_length=0, max_length=6)] | None = None
+    """Dofs of a pose goal that are not constrained, along and about the axes of the frame of the goal."""
 
 
 class MoveGoal(PageRequest, frozen=True):
@@ -274,7 +275,7 @@ class AddObstacle(PageRequest, frozen=True):
     """Add an obstacle.
 
     Attributes:
-        pose: pose in the world; None: a free position beside the mechanism.
+        pose: pose in the world; None: a position around the mechanism, far from all bodies.
     """
 
     kind: ObstacleKind
@@ -318,7 +319,7 @@ class StartObstacleDrag(PageRequest, frozen=True):
 
 
 class ShowAlternatives(PageRequest, frozen=True):
-    """Search and draw alternative solutions of the present goals.
+    """Search for alternative solutions of the present goals, and draw them.
 
     Attributes:
         max_count: maximum number of solutions; 0: draw no alternatives.
@@ -343,7 +344,7 @@ class RecordMotion(PageRequest, frozen=True):
 
 
 class Play(PageRequest, frozen=True):
-    """Play or stop the recording; nothing is solved during playback."""
+    """Play or stop the recording; the main solver does not run during playback."""
 
     on: bool
     speed: Annotated[float, Meta(ge=0.05, le=20.0)] = 1.0
@@ -381,10 +382,12 @@ class SetControl(PageRequest, frozen=True):
     is_dragging: bool = False
 
 
-class Undo(PageRequest, frozen=True): ...
+class Undo(PageRequest, frozen=True):
+    """Undo the last step."""
 
 
-class Redo(PageRequest, frozen=True): ...
+class Redo(PageRequest, frozen=True):
+    """Redo the step that was undone last."""
 
 
 REQUESTS: dict[str, type[PageRequest]] = {

@@ -19,17 +19,17 @@ from mechanik.spatial import make_pose, rotation, translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.scene_base import AnimatedScene
-from mechanik.studio.scenes.scene_controls import FAINT_COLOR, choice, compact_json, make_curve, slider, switch
+from mechanik.studio.scenes.scene_controls import FAINT_COLOUR, choice, compact_json, make_curve, slider, switch
 
 PLANAR_REACH = 1.6
 """Length of every planar arm, m."""
 
 
-def planar_arm(joints: int) -> tuple[Mechanism, str]:
+def planar_arm(joint_count: int) -> tuple[Mechanism, str]:
     """Return a slightly bent planar arm with links of equal length, and the JSON text that describes it."""
-    lengths = [round(PLANAR_REACH / joints, 6)] * joints
+    lengths = [round(PLANAR_REACH / joint_count, 6)] * joint_count
     arm = add_default_shapes(arm_2d(lengths), 0.04, 0.02, BLUE, DARK)
-    arm.q = [0.4 if k == 0 else 1.6 / joints for k in range(joints)]
+    arm.q = [0.4 if k == 0 else 1.6 / joint_count for k in range(joint_count)]
     arm.configurations["home"] = arm.q
     return arm, compact_json({"mechanik": 1, "arm": {"lengths": lengths}})
 
@@ -76,9 +76,12 @@ class PlanarArmScene(AnimatedScene):
 
     def make_readouts(self) -> list[str]:
         mechanism, q = self.session.mechanism, self.q
-        tip = mechanism.pose(list(mechanism.links)[-1], q)[:3, 3]
+        position = mechanism.pose(list(mechanism.links)[-1], q)[:3, 3]
         angles = "  ".join(f"{math.degrees(angle):.0f}" for angle in q[:8])
-        return [f"tip at {tip[0]:+.3f} {tip[1]:+.3f} m", f"angles, degrees: {angles}{' ...' if len(q) > 8 else ''}"]
+        return [
+            f"tip at {position[0]:+.3f} {position[1]:+.3f} m",
+            f"angles, degrees: {angles}{' ...' if len(q) > 8 else ''}",
+        ]
 
     def _load_arm(self) -> None:
         arm, text = planar_arm(int(self.number("joints")))
@@ -103,7 +106,8 @@ VARIABLE_ARM_REACH = 2.2
 """Length of the arm with a variable number of joints, m."""
 VARIABLE_ARM = "variable"
 """Choice of the arm with a variable number of joints."""
-SLIDERS = ("x", "y", "z")
+POSITION_SLIDERS = ("x", "y", "z")
+"""Names of the sliders for the position of the target."""
 INITIAL_TARGET = np.array([1.2, 0.3, 0.6])
 """Initial target of the large arms, m."""
 ZALO_SCALE = 0.35
@@ -112,9 +116,9 @@ CIRCLE_RADIUS = 0.25
 """Radius of the circle of the target for large arms, m."""
 
 
-def variable_arm(joints: int) -> tuple[list[float], str]:
+def variable_arm(joint_count: int) -> tuple[list[float], str]:
     """Return lengths (m) and axes of an arm with links of equal length; the axes repeat z, y, x."""
-    return [VARIABLE_ARM_REACH / joints] * joints, ("zyx" * joints)[:joints]
+    return [VARIABLE_ARM_REACH / joint_count] * joint_count, ("zyx" * joint_count)[:joint_count]
 
 
 def arm_with_boxes(lengths: list[float], axes: str) -> Mechanism:
@@ -172,7 +176,7 @@ class ListArmScene(AnimatedScene):
             self._load_arm(self.circle_start)
         elif name == "joints":
             self._load_arm(self._slider_position())
-        elif name in SLIDERS:
+        elif name in POSITION_SLIDERS:
             self.circle_start = self._slider_position() - self._circle_offset()
             self.move_goals({self.goal: translation(self._slider_position())})
         elif name == "circle":
@@ -182,36 +186,37 @@ class ListArmScene(AnimatedScene):
         self.move_goals({self.goal: translation(self.circle_start + self._circle_offset())})
 
     def sync_controls(self) -> None:
-        for name, coordinate in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
+        for name, coordinate in zip(POSITION_SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
             self.set_value_clamped(name, coordinate)
 
     def make_readouts(self) -> list[str]:
         mechanism = self.session.mechanism
-        tip = mechanism.pose(list(mechanism.links)[-1], self.q)[:3, 3]
-        return [f"{mechanism.nq} joints, tip at {tip[0]:+.3f} {tip[1]:+.3f} {tip[2]:+.3f} m"]
+        x, y, z = mechanism.pose(list(mechanism.links)[-1], self.q)[:3, 3]
+        return [f"{mechanism.nq} joints, tip at {x:+.3f} {y:+.3f} {z:+.3f} m"]
 
     @property
     def scale(self) -> float:
+        """Size of the selected arm relative to `grippy10`."""
         return ZALO_SCALE if self.text("arm") == "zalo5" else 1.0
 
     def _load_arm(self, target: Array) -> None:
         match self.text("arm"):
             case "grippy10":
-                arm, (lengths, axes), tip = gallery.grippy10(), GRIPPY_LIST, "tool"
+                arm, (lengths, axes), tip_link = gallery.grippy10(), GRIPPY_LIST, "tool"
             case "zalo5":
-                arm, (lengths, axes), tip = gallery.zalo5(), ([], ""), "effector"
+                arm, (lengths, axes), tip_link = gallery.zalo5(), ([], ""), "effector"
             case _:
                 lengths, axes = variable_arm(int(self.number("joints")))
-                arm, tip = arm_with_boxes(lengths, axes), "tool"
+                arm, tip_link = arm_with_boxes(lengths, axes), "tool"
         for link in arm.links.values():
             link.collisions = link.visuals = tuple(blue_if_red(instance) for instance in link.visuals)
         text = compact_json({"mechanik": 1, "arm": {"lengths": [round(length, 6) for length in lengths], "axes": axes}})
         self.load_mechanism(arm, source=("arm_3d", text) if lengths else ("", ""))
-        self.goal = self.add_goal("point", tip, translation(target), name="target")
+        self.goal = self.add_goal("point", tip_link, translation(target), name="target")
 
     def _slider_position(self) -> Array:
         """Return the position of the target according to the sliders, (3,), m."""
-        return np.array([self.number(name) for name in SLIDERS])
+        return np.array([self.number(name) for name in POSITION_SLIDERS])
 
     def _circle_offset(self) -> Array:
         """Return the offset of the target on its circle from the start of the circle, (3,), m."""
@@ -258,12 +263,12 @@ def dh_row_texts(text: str, values: list[float]) -> list[str]:
     try:
         table = json.loads(text)["dh"]
         columns = table.get("columns", "d a alpha theta").split()
-        uses_degrees, theta_is_start = table.get("degrees", True), table.get("theta") == "start"
+        has_degrees, is_theta_start = table.get("degrees", True), table.get("theta") == "start"
         lines: list[str] = []
         for k, (row, value) in enumerate(zip(table["rows"], values, strict=False)):
             cells = dict(zip(columns, (float(cell) for cell in row), strict=True))
-            joint_value = math.degrees(value) if uses_degrees else value
-            cells["theta"] = joint_value if theta_is_start else cells["theta"] + joint_value
+            joint_value = math.degrees(value) if has_degrees else value
+            cells["theta"] = joint_value if is_theta_start else cells["theta"] + joint_value
             cell_texts = "  ".join(f"{name} {cells[name]:8.3f}" for name in ("d", "a", "alpha", "theta"))
             lines.append(f"{k + 1}  {cell_texts}")
         return lines
@@ -357,9 +362,9 @@ def make_ccd_arm(is_revolute: bool, has_limits: bool) -> Mechanism:
     parent = "base"
     for (joint, link, at, axis, degrees), value in zip(ZALO_JOINTS, CCD_HOME, strict=True):
         if is_revolute:
-            bound = math.radians(degrees)
+            limit = math.radians(degrees)
             robot.revolute(
-                joint, parent, link, at=at, axis=axis, limits=(-bound, bound) if has_limits else None, value=value
+                joint, parent, link, at=at, axis=axis, limits=(-limit, limit) if has_limits else None, value=value
             )
         else:
             rotation_vector = (value, 0.0, 0.0) if axis == "x" else (0.0, value, 0.0)
@@ -413,8 +418,8 @@ class CcdArmScene(AnimatedScene):
     def on_control_changed(self, name: str) -> None:
         match name:
             case "free" | "hinges":
-                opposite = "hinges" if name == "free" else "free"
-                self.set_value(opposite, not self.is_on(name))
+                opposite_name = "hinges" if name == "free" else "free"
+                self.set_value(opposite_name, not self.is_on(name))
                 self._load_arm(self.goal_pose(self.goal))
             case "limits" | "direction":
                 self._load_arm(self.goal_pose(self.goal))
@@ -438,13 +443,12 @@ class CcdArmScene(AnimatedScene):
         return lines
 
     def _load_arm(self, goal: Array) -> None:
-        is_revolute, limits = self.is_on("hinges"), self.is_on("limits")
-        self.load_mechanism(make_ccd_arm(is_revolute, limits))
-        self.session.set_collision_avoidance(
-            allow=[("third", "fifth")]
-        )  # the shapes of these links overlap in the original model
+        is_revolute, has_limits = self.is_on("hinges"), self.is_on("limits")
+        self.load_mechanism(make_ccd_arm(is_revolute, has_limits))
+        # the shapes of these links overlap in the original model
+        self.session.set_collision_avoidance(allow=[("third", "fifth")])
         self.goal = self.add_goal("hinge" if self.is_on("direction") else "point", "effector", goal, name=GOAL_NAME)
-        if limits and not is_revolute:
+        if has_limits and not is_revolute:
             links = ["base", *(link for _, link, *_ in ZALO_JOINTS)]
             link_axis = (0.0, 1.0, 0.0)
             cones = [
@@ -460,7 +464,7 @@ class CcdArmScene(AnimatedScene):
 
     def _draw_path(self) -> None:
         points = np.array([self._orbit_pose(t)[:3, 3] for t in np.linspace(0.0, 2 * math.pi, 97)[:-1].tolist()])
-        self.session.set_curves([make_curve("orbit", points, closed=True, rgba=FAINT_COLOR)] if self.is_moving else [])
+        self.session.set_curves([make_curve("orbit", points, closed=True, rgba=FAINT_COLOUR)] if self.is_moving else [])
 
     def _orbit_pose(self, t: float) -> Array:
         """Return the goal pose (4, 4) at phase t, on a closed curve; its z axis points away from the base and down."""

@@ -19,6 +19,7 @@ from mechanik.studio.scenes.scene_base import AnimatedScene
 from mechanik.studio.scenes.scene_controls import choice, slider, switch
 
 LENGTHS, AXES = [1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 4.0, 1.0, 2.0, 2.0], "zyyzyyzyyz"
+"""Lengths (m) and axes of the arm of boxes."""
 BOX_WIDTH = 1.2
 """Width of the boxes, m."""
 WALL_SIZE, WALL_POSITIONS = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
@@ -29,7 +30,9 @@ CONFIGURATIONS = {
     "hits itself": (0.2887, -0.7049, 1.0032, -0.2547, 2.1797, 0.9333, -0.2795, -1.4061, -2.0061, -0.3146),
     "hits the walls": (1.6166, -0.4614, 0.809, -0.0195, 1.7569, 0.9759, 0.1085, -1.3191, -1.7609, -1.49),
 }
-SLIDERS = ("x", "y", "z")
+"""Joint values of the arm of boxes (rad), by the choices of the control "pose"."""
+POSITION_SLIDERS = ("x", "y", "z")
+"""Names of the sliders for the position of the target."""
 TARGET_CIRCLE_RADIUS = 3.0
 """Radius of the circle of the target, m."""
 
@@ -104,11 +107,11 @@ class BoxArmScene(AnimatedScene):
         self.move_goals({self.goal: translation(self.circle_start + self._circle_offset())})
 
     def sync_controls(self) -> None:
-        for name, coordinate in zip(SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
+        for name, coordinate in zip(POSITION_SLIDERS, self.goal_pose(self.goal)[:3, 3].tolist(), strict=True):
             self.set_value_clamped(name, coordinate)
-        collisions = self.session.edit_state.collisions
-        self.set_value("avoids", collisions.mode == "avoid")
-        self.set_value("walls", any(obstacle.name in WALL_NAMES for obstacle in collisions.obstacles))
+        collision_settings = self.session.edit_state.collision_settings
+        self.set_value("avoids", collision_settings.mode == "avoid")
+        self.set_value("walls", any(obstacle.name in WALL_NAMES for obstacle in collision_settings.obstacles))
 
     def make_readouts(self) -> list[str]:
         collision_text = self.session.collision_text
@@ -120,7 +123,9 @@ class BoxArmScene(AnimatedScene):
     def _update_walls(self) -> None:
         """Add both walls at their initial positions or remove them; other obstacles are not changed."""
         present_names = [
-            obstacle.name for obstacle in self.session.edit_state.collisions.obstacles if obstacle.name in WALL_NAMES
+            obstacle.name
+            for obstacle in self.session.edit_state.collision_settings.obstacles
+            if obstacle.name in WALL_NAMES
         ]
         if self.is_on("walls"):
             self.session.add_obstacle(*(obstacle for obstacle in make_walls() if obstacle.name not in present_names))
@@ -129,7 +134,7 @@ class BoxArmScene(AnimatedScene):
 
     def _slider_position(self) -> Array:
         """Return the position of the target according to the sliders, (3,), m."""
-        return np.array([self.number(name) for name in SLIDERS])
+        return np.array([self.number(name) for name in POSITION_SLIDERS])
 
     def _circle_offset(self) -> Array:
         """Return the offset of the target on its circle from the start of the circle, (3,), m."""
@@ -140,10 +145,10 @@ TABLE_HEIGHT = 0.2
 """Height of the table top, m."""
 TCP_LINK, START_POSITION = "panda_hand_tcp", (0.5, 0.0, 0.45)
 """Link of the goal, and initial position of the goal, m."""
-DOWNWARD = np.diag([1.0, -1.0, -1.0])
+DOWNWARD_ORIENTATION = np.diag([1.0, -1.0, -1.0])
 """Orientation of the hand with its z axis down."""
-GOAL_CIRCLE_RADIUS = 0.28
-"""Radius of the circle of the goal, m; the circle passes through obstacles."""
+GOAL_ELLIPSE_HALF_WIDTH = 0.28
+"""Half width of the ellipse of the goal, m; its half height is half of it. The ellipse passes through obstacles."""
 MILLIMETRE = 1e-3
 """One millimetre, m."""
 
@@ -194,7 +199,7 @@ class TableScene(AnimatedScene):
                 "Minimum distance between links and to obstacles.",
             ),
             slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Obstacles"),
-            switch("circle", "Move the goal on a circle", False, "Goal"),
+            switch("circle", "Move the goal on an ellipse", False, "Goal"),
             slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
         ]
 
@@ -202,8 +207,8 @@ class TableScene(AnimatedScene):
         arm = gallery.panda()
         arm.q = arm.configurations["home"]
         self.load_mechanism(arm)
-        self.circle_start = np.array(START_POSITION)
-        self.goal = self.add_goal("pose", TCP_LINK, make_pose(DOWNWARD, self.circle_start), name="hand")
+        self.ellipse_start = np.array(START_POSITION)
+        self.goal = self.add_goal("pose", TCP_LINK, make_pose(DOWNWARD_ORIENTATION, self.ellipse_start), name="hand")
         clearance = MILLIMETRE * self.number("clearance")
         self.session.set_collision_avoidance(
             ["self", *table_obstacles(self.number("post"))], mode=self._collision_mode(), clearance=clearance
@@ -218,19 +223,19 @@ class TableScene(AnimatedScene):
             case "post":
                 self._move_post()
             case "circle":
-                self.phase, self.circle_start = 0.0, self.goal_pose(self.goal)[:3, 3]
+                self.phase, self.ellipse_start = 0.0, self.goal_pose(self.goal)[:3, 3]
             case _:
                 pass
 
     def apply_phase(self) -> None:
         R = self.goal_pose(self.goal)[:3, :3]
-        self.move_goals({self.goal: make_pose(R, self.circle_start + self._circle_offset())})
+        self.move_goals({self.goal: make_pose(R, self.ellipse_start + self._ellipse_offset())})
 
     def sync_controls(self) -> None:
-        collisions = self.session.edit_state.collisions
-        self.set_value("avoids", collisions.mode == "avoid")
-        self.set_value_clamped("clearance", collisions.clearance / MILLIMETRE)
-        for obstacle in collisions.obstacles:
+        collision_settings = self.session.edit_state.collision_settings
+        self.set_value("avoids", collision_settings.mode == "avoid")
+        self.set_value_clamped("clearance", collision_settings.clearance / MILLIMETRE)
+        for obstacle in collision_settings.obstacles:
             if obstacle.name == "post":
                 self.set_value_clamped("post", float(obstacle.pose.position[1]))
 
@@ -243,7 +248,7 @@ class TableScene(AnimatedScene):
 
     def _move_post(self) -> None:
         """Set y of the post and keep x and z, which users may have changed; add a removed post again."""
-        obstacles = {obstacle.name: obstacle for obstacle in self.session.edit_state.collisions.obstacles}
+        obstacles = {obstacle.name: obstacle for obstacle in self.session.edit_state.collision_settings.obstacles}
         if "post" not in obstacles:
             self.session.add_obstacle(
                 *(obstacle for obstacle in table_obstacles(self.number("post")) if obstacle.name == "post")
@@ -252,6 +257,6 @@ class TableScene(AnimatedScene):
         x, _, z = obstacles["post"].pose.position.tolist()
         self.session.move_obstacle("post", (x, self.number("post"), z))
 
-    def _circle_offset(self) -> Array:
-        """Return the offset of the goal on its circle from the start of the circle, (3,), m."""
-        return GOAL_CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 0.5 * (math.cos(self.phase) - 1)])
+    def _ellipse_offset(self) -> Array:
+        """Return the offset of the goal on its ellipse from the start of the ellipse, (3,), m."""
+        return GOAL_ELLIPSE_HALF_WIDTH * np.array([0.0, math.sin(self.phase), 0.5 * (math.cos(self.phase) - 1)])

@@ -1,4 +1,4 @@
-"""Scenes that demonstrate goal kinds: a pose with free directions, and look-at goals of a head with two eyes."""
+"""Scenes that demonstrate goal kinds: a pose with free dofs, and look-at goals of a head with two eyes."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from mechanik.objectives import LookAt
 from mechanik.spatial import make_pose, rotation, translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
-from mechanik.studio.messages.requests import Direction
+from mechanik.studio.messages.requests import DofName
 from mechanik.studio.scenes.scene_base import AnimatedScene
-from mechanik.studio.scenes.scene_controls import FAINT_COLOR, choice, make_curve, slider, switch
+from mechanik.studio.scenes.scene_controls import FAINT_COLOUR, choice, make_curve, slider, switch
 
-DIRECTIONS: dict[Direction, str] = {
+DOF_TITLES: dict[DofName, str] = {
     "X": "Along x", "Y": "Along y", "Z": "Along z", "EX": "About x", "EY": "About y", "EZ": "About z",
 }  # fmt: skip
+"""Titles of the switches by dof of the goal."""
 TOOL_LINK = "iiwa_link_ee"
 
 
 class PartialGoalScene(AnimatedScene):
-    """KUKA iiwa with a pose goal whose constrained directions can be selected."""
+    """KUKA iiwa with a pose goal whose constrained dofs can be selected."""
 
     name = "partial_goals"
     title = "Partial pose goals"
     about = (
-        "Choose which of the six directions of the goal are constrained, along and about its own axes. Directions "
-        "that are not constrained are free, and the arm moves less. Drag the goal, or let it move by itself."
+        "Choose which of the six degrees of freedom of the goal are constrained, along and about its own axes. The "
+        "others are free, and the arm moves less. Drag the goal, or let it move by itself."
     )
 
     def make_controls(self) -> list[ControlInfo]:
-        constrained = [switch(name, title, True, "Constrained") for name, title in DIRECTIONS.items()]
+        dof_switches = [switch(name, title, True, "Constrained") for name, title in DOF_TITLES.items()]
         return [
             choice("motion", "Motion", ("drag", "translate", "rotate", "both"), "Goal", "What moves the goal."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
             slider(
                 "amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1, parts of the motion are out of reach."
             ),
-            *constrained,
+            *dof_switches,
         ]
 
     def build(self) -> None:
@@ -51,10 +52,10 @@ class PartialGoalScene(AnimatedScene):
         self.goal = self.add_goal("pose", TOOL_LINK, self.home_pose, name="tool")
 
     def on_control_changed(self, name: str) -> None:
-        if name in DIRECTIONS:
-            free: tuple[Direction, ...] = tuple(direction for direction in DIRECTIONS if not self.is_on(direction))
-            if len(free) < len(DIRECTIONS):
-                self.change_goal(self.goal, free=free, enabled=True)
+        if name in DOF_TITLES:
+            free_dofs: tuple[DofName, ...] = tuple(dof for dof in DOF_TITLES if not self.is_on(dof))
+            if len(free_dofs) < len(DOF_TITLES):
+                self.change_goal(self.goal, free=free_dofs, enabled=True)
             else:
                 self.change_goal(self.goal, free=(), enabled=False)
         elif name == "motion":
@@ -74,14 +75,15 @@ class PartialGoalScene(AnimatedScene):
         )
 
     def make_readouts(self) -> list[str]:
-        constrained = [title.lower() for name, title in DIRECTIONS.items() if self.is_on(name)]
+        constrained_titles = [title.lower() for name, title in DOF_TITLES.items() if self.is_on(name)]
         return [
-            f"constrained: {', '.join(constrained) or 'nothing'}",
-            f"remaining degrees of freedom: {7 - len(constrained)}",
+            f"constrained: {', '.join(constrained_titles) or 'nothing'}",
+            f"remaining degrees of freedom: {7 - len(constrained_titles)}",
         ]
 
 
-FORWARD = (1.0, 0.0, 0.0)
+GAZE_AXIS = (1.0, 0.0, 0.0)
+"""Axis along which the head and the eyes look, in their own frames."""
 EYES_MIDPOINT = (0.09, 0.0, 0.12)
 """Point between the eyes, in the frame of the head, m."""
 LEFT_EYE_GOAL, RIGHT_EYE_OBJECTIVE = "target", "right eye gaze"
@@ -143,7 +145,7 @@ class LookAtScene(AnimatedScene):
         self.target_position = self._path_positions(0.0)
         self.load_mechanism(make_head())
         self.target = self.add_goal("look_at", "left_eye", translation(self.target_position), name=LEFT_EYE_GOAL)
-        self.add_objective(LookAt("right_eye", self.target_position, FORWARD, name=RIGHT_EYE_OBJECTIVE))
+        self.add_objective(LookAt("right_eye", self.target_position, GAZE_AXIS, name=RIGHT_EYE_OBJECTIVE))
         self.on_control_changed("head")
         self._draw_path()
 
@@ -152,7 +154,7 @@ class LookAtScene(AnimatedScene):
             self.remove_objective("head gaze")
             if self.is_on("head"):
                 self.add_objective(
-                    LookAt("head", self.target_position, FORWARD, at=EYES_MIDPOINT, level=2, name="head gaze")
+                    LookAt("head", self.target_position, GAZE_AXIS, at=EYES_MIDPOINT, level=2, name="head gaze")
                 )
         elif name in ("motion", "distance"):
             self._draw_path()
@@ -188,7 +190,9 @@ class LookAtScene(AnimatedScene):
     def _draw_path(self) -> None:
         points = self._path_positions(np.linspace(0.0, 2 * math.pi, 97)[:-1])
         is_flying = self.text("motion") == "fly"
-        self.session.set_curves([make_curve("target path", points, closed=True, rgba=FAINT_COLOR)] if is_flying else [])
+        self.session.set_curves(
+            [make_curve("target path", points, closed=True, rgba=FAINT_COLOUR)] if is_flying else []
+        )
 
     def _path_positions(self, t: float | Array) -> Array:
         """Return positions (..., 3), m, at phases t (...)."""

@@ -17,7 +17,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo, CurveInfo
 from mechanik.studio.messages.requests import GoalKind
 from mechanik.studio.scenes.scene_base import AnimatedScene
-from mechanik.studio.scenes.scene_controls import FAINT_COLOR, choice, make_curve, slider, switch
+from mechanik.studio.scenes.scene_controls import FAINT_COLOUR, choice, make_curve, slider, switch
 from mechanik.validation import read_only
 
 FEET = tuple(f"foot{k}" for k in range(1, 7))
@@ -69,12 +69,12 @@ class WalkerScene(AnimatedScene):
         if self.text("motion") == "walk":
             self.move_goals({number: self._foot_pose(foot) for foot, number in self.foot_goals.items()})
         else:
-            sway = (0.2 * math.cos(self.phase), 0.2 * math.sin(self.phase), 0.1 * math.sin(2 * self.phase))
-            self.move_goals({self.body_goal: translation(sway) @ self.body_home})
+            sway_offset = (0.2 * math.cos(self.phase), 0.2 * math.sin(self.phase), 0.1 * math.sin(2 * self.phase))
+            self.move_goals({self.body_goal: translation(sway_offset) @ self.body_home})
 
     def make_readouts(self) -> list[str]:
-        on_ground = [foot[-1] for foot in FEET if self.link_pose(foot)[2, 3] < 1e-3]
-        return [f"feet on the ground: {' '.join(on_ground) or 'none'}"]
+        feet_on_ground = [foot[-1] for foot in FEET if self.link_pose(foot)[2, 3] < 1e-3]
+        return [f"feet on the ground: {' '.join(feet_on_ground) or 'none'}"]
 
     def _pin_foot(self, foot: str) -> int:
         return self.add_goal("pose", foot, self.foot_homes[foot], name=foot, pinned=True)
@@ -85,13 +85,13 @@ class WalkerScene(AnimatedScene):
         stride, lift = self.number("stride"), self.number("lift")
         if t < SWING_PHASE_SHARE:
             swing_share = t / SWING_PHASE_SHARE
-            forward, height_ratio = (
+            forward_ratio, height_ratio = (
                 -0.5 + swing_share - math.sin(2 * math.pi * swing_share) / (2 * math.pi),
                 math.sin(math.pi * swing_share) ** 2,
             )
         else:
-            forward, height_ratio = 0.5 - (t - SWING_PHASE_SHARE) / (1 - SWING_PHASE_SHARE), 0.0
-        return translation(np.array([stride * forward, 0.0, lift * height_ratio])) @ self.foot_homes[foot]
+            forward_ratio, height_ratio = 0.5 - (t - SWING_PHASE_SHARE) / (1 - SWING_PHASE_SHARE), 0.0
+        return translation(np.array([stride * forward_ratio, 0.0, lift * height_ratio])) @ self.foot_homes[foot]
 
 
 HEIGHT = 1.7
@@ -106,10 +106,11 @@ SQUAT_DEPTH, SQUAT_SETBACK = 0.3, 0.5
 Without the backward motion, the limits of the ankles would stop the squat at half the depth.
 """
 SIDES = ("left", "right")
+"""Sides of the humanoid, as in the names of its links."""
 
 
 def centre_of_mass(mechanism: Mechanism, q: Array) -> Array:
-    """Return the centre of mass of a mechanism in the world, (3,), m."""
+    """Return the centre of mass of a mechanism at q (nq,) in the world, (3,), m."""
     total_mass, weighted_position = 0.0, np.zeros(3)
     for X, link in zip(mechanism.poses(q), mechanism.links.values(), strict=True):
         if link.inertial is not None:
@@ -200,27 +201,26 @@ class HumanoidScene(AnimatedScene):
                 offset = (0.25, -0.15 + 0.15 * s, 0.75)
                 self.move_goals({self.hand_goals["right"]: translation(offset) @ right_home})
             case "reach":
-                ahead = np.array([0.25, 0.0, 0.25])
-                circle = np.array([0.1 * c, 0.15 * s, 0.2 * s])
+                mean_offset = np.array([0.25, 0.0, 0.25])
+                circle_offset = np.array([0.1 * c, 0.15 * s, 0.2 * s])
                 self.move_goals({
-                    self.hand_goals["left"]: translation(ahead + circle) @ left_home,
-                    self.hand_goals["right"]: translation(ahead - circle) @ right_home,
+                    self.hand_goals["left"]: translation(mean_offset + circle_offset) @ left_home,
+                    self.hand_goals["right"]: translation(mean_offset - circle_offset) @ right_home,
                 })  # fmt: skip
             case _:
                 depth = SQUAT_DEPTH * (1 - c) / 2
-                down = translation((0.0, 0.0, -depth))
+                X_down = translation((0.0, 0.0, -depth))
                 self.move_goals({
                     self.pelvis_goal: translation((-SQUAT_SETBACK * depth, 0.0, 0.0))
-                    @ down
+                    @ X_down
                     @ self.home_poses["pelvis"],
-                    self.hand_goals["left"]: down @ left_home,
-                    self.hand_goals["right"]: down @ right_home,
+                    self.hand_goals["left"]: X_down @ left_home,
+                    self.hand_goals["right"]: X_down @ right_home,
                 })  # fmt: skip
 
     def make_readouts(self) -> list[str]:
-        self.session.mechanism.link(
-            "pelvis"
-        )  # KeyError if the user has opened another mechanism, which may have no mass
+        # KeyError if the user has opened another mechanism, which may have no mass
+        self.session.mechanism.link("pelvis")
         x, y, z = centre_of_mass(self.session.mechanism, self.q)
         return [f"centre of mass: {x:+.3f} {y:+.3f} {z:+.3f} m"]
 
@@ -255,16 +255,17 @@ HANGING_HEIGHT = 1.1
 LEG_SPACING = 0.18
 """Distance between neighbouring pairs of legs, m."""
 LEG_COUNTS = {"one": 1, "a pair": 2, "three pairs": 6}
+"""Number of legs, by the choices of the control "legs"."""
 
 
-def leg_mounts(count: int) -> list[tuple[bool, float, float]]:
+def leg_mounts(leg_count: int) -> list[tuple[bool, float, float]]:
     """Return for each leg whether it is rotated by pi about z, the lead of its crank (rad), and its y position (m)."""
-    pairs = max(1, count // 2)
+    pair_count = max(1, leg_count // 2)
     mounts: list[tuple[bool, float, float]] = []
-    for k in range(pairs):
-        crank_lead, y = 2 * math.pi * k / 3, LEG_SPACING * (k - (pairs - 1) / 2)
+    for k in range(pair_count):
+        crank_lead, y = 2 * math.pi * k / 3, LEG_SPACING * (k - (pair_count - 1) / 2)
         mounts.append((False, crank_lead, y))
-        if count > 1:
+        if leg_count > 1:
             mounts.append((True, crank_lead, y))
     return mounts
 
@@ -277,10 +278,10 @@ def leg_crank_angle(is_mirrored: bool, crank_lead: float, angle: float) -> float
     return math.pi - angle - crank_lead if is_mirrored else angle + crank_lead
 
 
-def jansen_walker(count: int) -> Mechanism:
+def jansen_walker(leg_count: int) -> Mechanism:
     """Return Jansen legs on a chassis that moves along x and z; all other cranks are mimic joints of `crank_joint1`."""
     ground, chassis, chassis_joint = Link("ground"), Link("chassis"), Joint("ride", dof=("X", "Z"))
-    mounts = leg_mounts(count)
+    mounts = leg_mounts(leg_count)
     leader: Joint | None = None
     for k, (is_mirrored, crank_lead, y) in enumerate(mounts, start=1):
         leg = gallery.jansen_leg(angle=leg_crank_angle(is_mirrored, crank_lead, 0.0))
@@ -298,9 +299,9 @@ def jansen_walker(count: int) -> Mechanism:
             # the offset is computed from present values, which may differ by full rotations
             ratio = -1.0 if is_mirrored else 1.0
             crank.mimic(leader, ratio=ratio, offset=float(crank.values[0]) - ratio * float(leader.values[0]))
-    half_width = LEG_SPACING * max(1, count // 2) / 2
+    half_width = LEG_SPACING * max(1, leg_count // 2) / 2
     add_shapes(chassis, capsule((0.0, -half_width, 0.0), (0.0, half_width, 0.0), 0.02, DARK))
-    add_shapes(chassis, capsule((-0.38, 0.0, -0.078), (0.38 if count > 1 else 0.0, 0.0, -0.078), 0.015, GREY))
+    add_shapes(chassis, capsule((-0.38, 0.0, -0.078), (0.38 if leg_count > 1 else 0.0, 0.0, -0.078), 0.015, GREY))
     add_shapes(ground, block((0.0, 0.0, -0.02), (2 * MAX_TRAVEL + 1.8, 2 * half_width + 0.3, 0.04), GREY))
     chassis_joint.add_child(chassis)
     ground.add_child(chassis_joint)
@@ -364,8 +365,8 @@ class JansenScene(AnimatedScene):
         if self.is_on("walks"):
             x_before, _ = self._foot_positions(self.angle)
             x_after, heights = self._foot_positions(self.phase)
-            on_ground = int(np.argmin(heights))
-            self.x -= float(x_after[on_ground] - x_before[on_ground])
+            lowest_foot = int(np.argmin(heights))
+            self.x -= float(x_after[lowest_foot] - x_before[lowest_foot])
             if abs(self.x) > MAX_TRAVEL and self.x * self.direction * self.number("speed") > 0:
                 self.direction = -self.direction
         self.angle = self.phase
@@ -383,9 +384,9 @@ class JansenScene(AnimatedScene):
     # ---- internals --------------------------------------------------------------------------
 
     def _load_walker(self) -> None:
-        count = LEG_COUNTS[self.text("legs")]
-        self.leg_mounts = leg_mounts(count)
-        mechanism = jansen_walker(count)
+        leg_count = LEG_COUNTS[self.text("legs")]
+        self.leg_mounts = leg_mounts(leg_count)
+        mechanism = jansen_walker(leg_count)
         self.angle = self.phase = 0.0
         mechanism.q = mechanism.configuration({"ride": self._chassis_position()})
         mechanism.configurations["home"] = mechanism.q
@@ -405,7 +406,7 @@ class JansenScene(AnimatedScene):
         return self.x, -float(self._foot_positions(self.angle)[1].min())
 
     def _foot_positions(self, angle: float) -> tuple[Array, Array]:
-        """Return x and z of all feet in the frame of the chassis, (n,) each, m."""
+        """Return x and z of all feet in the frame of the chassis at a shaft angle (rad), (n,) each, m."""
         crank_angles = np.array(
             [leg_crank_angle(is_mirrored, crank_lead, angle) for is_mirrored, crank_lead, _ in self.leg_mounts]
         )
@@ -419,5 +420,5 @@ class JansenScene(AnimatedScene):
         for k, (is_mirrored, _, y) in enumerate(self.leg_mounts, start=1):
             x = -self.foot_path[:-1, 0] if is_mirrored else self.foot_path[:-1, 0]
             points = np.stack([x, np.full(FOOT_PATH_SAMPLES, y), self.foot_path[:-1, 1] + HANGING_HEIGHT], axis=-1)
-            curves.append(make_curve(f"foot {k}", points, closed=True, rgba=FAINT_COLOR))
+            curves.append(make_curve(f"foot {k}", points, closed=True, rgba=FAINT_COLOUR))
         self.session.set_curves([] if self.is_on("walks") else curves)

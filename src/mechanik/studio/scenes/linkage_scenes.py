@@ -30,7 +30,7 @@ FULL_ROTATION_RANGE = 2 * math.pi - FLAT_TOLERANCE
 """Crank range above which the crank rotates fully, rad."""
 SWING_SHARE = 0.999
 """Share of its range that a crank without full rotation uses; at the ends of the range both assembly modes meet."""
-KIND_TEXTS = {
+KIND_DESCRIPTIONS = {
     "crank-rocker": "the crank rotates fully, the rocker swings",
     "double-crank": "crank and rocker both rotate fully",
     "rocker-crank": "the rocker can rotate fully, the crank swings",
@@ -38,6 +38,7 @@ KIND_TEXTS = {
     "change-point": "all bars can lie on one line, where the assembly mode can change",
     "triple-rocker": "no bar rotates fully",
 }
+"""Description of each kind of four-bar for the display."""
 
 
 def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> tuple[float, float]:
@@ -46,34 +47,34 @@ def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> t
     The distance from the crank tip to the rocker pivot must lie between |coupler - rocker| and coupler + rocker.
     """
 
-    def angle(distance: float) -> float:
+    def crank_angle(distance: float) -> float:
         cosine = (ground**2 + crank**2 - distance**2) / (2 * ground * crank)
         return math.acos(min(1.0, max(-1.0, cosine)))
 
-    smallest, largest = angle(abs(coupler - rocker)), angle(coupler + rocker)
-    reaches_zero, reaches_pi = smallest < FLAT_TOLERANCE, largest > math.pi - FLAT_TOLERANCE
-    if reaches_zero:
-        return (-math.pi, math.pi) if reaches_pi else (-largest, largest)
-    return (smallest, 2 * math.pi - smallest) if reaches_pi else (smallest, largest)
+    min_angle, max_angle = crank_angle(abs(coupler - rocker)), crank_angle(coupler + rocker)
+    can_reach_zero, can_reach_pi = min_angle < FLAT_TOLERANCE, max_angle > math.pi - FLAT_TOLERANCE
+    if can_reach_zero:
+        return (-math.pi, math.pi) if can_reach_pi else (-max_angle, max_angle)
+    return (min_angle, 2 * math.pi - min_angle) if can_reach_pi else (min_angle, max_angle)
 
 
-def clamp_crank_angle(angle: float, low: float, high: float) -> float:
+def clamp_crank_angle(angle: float, lower: float, upper: float) -> float:
     """Return the angle clamped to the used share of the range, modulo full rotations; unchanged for a full rotation."""
-    if high - low > FULL_ROTATION_RANGE:
+    if upper - lower > FULL_ROTATION_RANGE:
         return angle
-    middle, half_range = (low + high) / 2, SWING_SHARE * (high - low) / 2
+    middle, half_range = (lower + upper) / 2, SWING_SHARE * (upper - lower) / 2
     offset = math.remainder(angle - middle, 2 * math.pi)
     return middle + min(half_range, max(-half_range, offset))
 
 
-def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, up: bool) -> Array:
+def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, is_elbow_up: bool) -> Array:
     """Return the positions of a coupler point, (n, 3), m.
 
     Args:
         lengths: ground, crank, coupler and rocker, m.
         at: position of the point along the coupler and to its left, m.
         angles: crank angles, (n,), rad.
-        up: assembly mode, elbow up or down.
+        is_elbow_up: assembly mode: elbow up, else elbow down.
     """
     ground, crank, coupler, rocker = lengths
     crank_tip = crank * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
@@ -81,31 +82,36 @@ def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, up:
     distance = np.linalg.norm(to_rocker_pivot, axis=-1)
     cosine = (coupler**2 + distance**2 - rocker**2) / (2 * coupler * distance)
     coupler_angle = np.arccos(np.clip(cosine, -1.0, 1.0))
-    heading = np.arctan2(to_rocker_pivot[:, 1], to_rocker_pivot[:, 0]) + (coupler_angle if up else -coupler_angle)
+    heading = np.arctan2(to_rocker_pivot[:, 1], to_rocker_pivot[:, 0]) + (
+        coupler_angle if is_elbow_up else -coupler_angle
+    )
     c, s = np.cos(heading), np.sin(heading)
     x, y = crank_tip[:, 0] + at[0] * c - at[1] * s, crank_tip[:, 1] + at[0] * s + at[1] * c
     return np.stack([x, y, np.zeros_like(x)], axis=-1)
 
 
-def coupler_curve(lengths: Lengths, at: tuple[float, float], up: bool = True) -> Array:
+def coupler_curve(lengths: Lengths, at: tuple[float, float], is_elbow_up: bool = True) -> Array:
     """Return the closed coupler curve, (n, 3), m.
 
     A crank without full rotation moves forward in one assembly mode and back in the other.
     """
-    low, high = crank_range(*lengths)
-    if high - low > FULL_ROTATION_RANGE:
-        return coupler_points(lengths, at, np.linspace(low, high, CURVE_SAMPLES + 1)[:-1], up)
+    lower, upper = crank_range(*lengths)
+    if upper - lower > FULL_ROTATION_RANGE:
+        return coupler_points(lengths, at, np.linspace(lower, upper, CURVE_SAMPLES + 1)[:-1], is_elbow_up)
     # cosine spacing: near the ends of the range the point moves fast for a small crank step
-    angles = (low + high) / 2 - (high - low) / 2 * np.cos(np.linspace(0.0, math.pi, CURVE_SAMPLES // 2 + 1))
-    forward, backward = (
-        coupler_points(lengths, at, angles[::direction], up == (direction > 0)) for direction in (1, -1)
+    angles = (lower + upper) / 2 - (upper - lower) / 2 * np.cos(np.linspace(0.0, math.pi, CURVE_SAMPLES // 2 + 1))
+    forward_points, backward_points = (
+        coupler_points(lengths, at, angles[::direction], is_elbow_up == (direction > 0)) for direction in (1, -1)
     )
-    return np.concatenate([forward[:-1], backward[:-1]])
+    return np.concatenate([forward_points[:-1], backward_points[:-1]])
 
 
-def four_bar_with_pen(lengths: Lengths, at: tuple[float, float], angle: float, up: bool) -> Mechanism:
-    """Return the four-bar of the gallery, assembled at a crank angle, with a link `pen` on its coupler."""
-    mechanism = gallery.four_bar(*lengths, angle=angle, elbow="up" if up else "down")
+def four_bar_with_pen(lengths: Lengths, at: tuple[float, float], angle: float, is_elbow_up: bool) -> Mechanism:
+    """Return the four-bar of the gallery, assembled at a crank angle (rad), with a link `pen` on its coupler.
+
+    The other arguments are those of `coupler_points`.
+    """
+    mechanism = gallery.four_bar(*lengths, angle=angle, elbow="up" if is_elbow_up else "down")
     coupler, pen_position, rod_radius = mechanism.link("coupler"), (*at, 0.0), 0.015 * lengths[0]
     add_shapes(
         coupler,
@@ -165,14 +171,14 @@ class FourBarScene(AnimatedScene):
         self.set_targets({"crank drive": {"crank_joint": self._crank_angle(self.phase)}})
 
     def make_readouts(self) -> list[str]:
-        low, high = crank_range(*self.lengths)
+        lower, upper = crank_range(*self.lengths)
         rate = self.phase_rate if self.is_moving else 0.0
         angle = self.joint_value("crank_joint")
-        nearby_points = coupler_points(self.lengths, self.at, np.array([angle - 1e-5, angle + 1e-5]), self.up)
+        nearby_points = coupler_points(self.lengths, self.at, np.array([angle - 1e-5, angle + 1e-5]), self.is_elbow_up)
         speed = rate * float(np.linalg.norm(nearby_points[1] - nearby_points[0])) / 2e-5
-        lines = [f"{self.kind}: {KIND_TEXTS[self.kind]}"]
-        if high - low < FULL_ROTATION_RANGE:
-            lines.append(f"range of the crank: {math.degrees(low):.0f} to {math.degrees(high):.0f} degrees")
+        lines = [f"{self.kind}: {KIND_DESCRIPTIONS[self.kind]}"]
+        if upper - lower < FULL_ROTATION_RANGE:
+            lines.append(f"range of the crank: {math.degrees(lower):.0f} to {math.degrees(upper):.0f} degrees")
         elif rate:
             lines.append(f"speed of the pen: {speed:.2f} m/s")
         return lines
@@ -184,31 +190,32 @@ class FourBarScene(AnimatedScene):
         ground, crank, coupler, rocker = (self.number(name) for name in LENGTH_NAMES)
         lengths = ground, crank, coupler, rocker
         kind = four_bar_kind(*lengths)  # raises an error for lengths that cannot be assembled
-        at, up = (self.number("along"), self.number("across")), self.text("elbow") == "up"
+        at, is_elbow_up = (self.number("along"), self.number("across")), self.text("elbow") == "up"
         angle = clamp_crank_angle(angle, *crank_range(*lengths))
-        mechanism = four_bar_with_pen(lengths, at, angle, up)
-        self.lengths, self.kind, self.at, self.up = lengths, kind, at, up
+        mechanism = four_bar_with_pen(lengths, at, angle, is_elbow_up)
+        self.lengths, self.kind, self.at, self.is_elbow_up = lengths, kind, at, is_elbow_up
         self.load_mechanism(mechanism)
         self.phase = self._phase_of_angle(angle)
         if self.is_moving:
             self.add_objective(self._crank_objective())
-        self.session.set_curves([make_curve("coupler curve", coupler_curve(lengths, at, up), closed=True)])
+        self.session.set_curves([make_curve("coupler curve", coupler_curve(lengths, at, is_elbow_up), closed=True)])
 
     def _crank_objective(self) -> JointValues:
         return JointValues({"crank_joint": self._crank_angle(self.phase)}, angle_mode="exact", name="crank drive")
 
     def _crank_angle(self, phase: float) -> float:
         """Return the crank angle at a phase, rad: a full rotation, or an oscillation inside its range."""
-        low, high = crank_range(*self.lengths)
-        if high - low > FULL_ROTATION_RANGE:
+        lower, upper = crank_range(*self.lengths)
+        if upper - lower > FULL_ROTATION_RANGE:
             return phase
-        return (low + high) / 2 + SWING_SHARE * (high - low) / 2 * math.sin(phase)
+        return (lower + upper) / 2 + SWING_SHARE * (upper - lower) / 2 * math.sin(phase)
 
     def _phase_of_angle(self, angle: float) -> float:
-        low, high = crank_range(*self.lengths)
-        if high - low > FULL_ROTATION_RANGE:
+        """Return the phase at which the crank has this angle, or the nearest possible angle, rad."""
+        lower, upper = crank_range(*self.lengths)
+        if upper - lower > FULL_ROTATION_RANGE:
             return angle
-        return math.asin(min(1.0, max(-1.0, (angle - (low + high) / 2) / (SWING_SHARE * (high - low) / 2))))
+        return math.asin(min(1.0, max(-1.0, (angle - (lower + upper) / 2) / (SWING_SHARE * (upper - lower) / 2))))
 
 
 CRANK_SAMPLES = 144
@@ -250,26 +257,34 @@ CRANK_LINKAGES = {
 
 @cache
 def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
-    """Return the path of the drawn point, (n, 3), m, and the range of the crank, rad (2 pi for a full rotation)."""
+    """Return the path of the drawn point, (n, 3), m, and the lowest and the highest crank angle, rad.
+
+    The angles differ by 2 pi if the crank rotates fully.
+    """
     linkage = CRANK_LINKAGES[name]
     mechanism = gallery.make(linkage.gallery)
-    start = float(mechanism.joint("crank_joint").values[0])
+    start_angle = float(mechanism.joint("crank_joint").values[0])
     step = 2 * math.pi / CRANK_SAMPLES
-    forward = _crank_steps(mechanism, start, step)
-    backward = [] if len(forward) == CRANK_SAMPLES else _crank_steps(mechanism, start, -step)
-    configurations = [*backward[:0:-1], *forward]
+    forward_configurations = _crank_steps(mechanism, start_angle, step)
+    backward_configurations = (
+        [] if len(forward_configurations) == CRANK_SAMPLES else _crank_steps(mechanism, start_angle, -step)
+    )
+    configurations = [*backward_configurations[:0:-1], *forward_configurations]
     points = read_only(np.array([apply(mechanism.pose(linkage.link, q), linkage.at) for q in configurations]))
-    if len(forward) == CRANK_SAMPLES:
-        return points, (start, start + 2 * math.pi)
-    return points, (start - step * (len(backward) - 1), start + step * (len(forward) - 1))
+    if len(forward_configurations) == CRANK_SAMPLES:
+        return points, (start_angle, start_angle + 2 * math.pi)
+    return points, (
+        start_angle - step * (len(backward_configurations) - 1),
+        start_angle + step * (len(forward_configurations) - 1),
+    )
 
 
-def _crank_steps(mechanism: Mechanism, start: float, step: float) -> list[Array]:
-    """Return q at each step of the crank, up to its limit or to a full rotation."""
+def _crank_steps(mechanism: Mechanism, start_angle: float, step: float) -> list[Array]:
+    """Return q (nq,) at each step of the crank, up to its limit or to a full rotation; angles in rad."""
     configurations, assembly = [mechanism.q], None
     while len(configurations) < CRANK_SAMPLES:
         assembly = mechanism.assemble(
-            {"crank_joint": start + step * len(configurations)}, mechanism.q if assembly is None else assembly
+            {"crank_joint": start_angle + step * len(configurations)}, mechanism.q if assembly is None else assembly
         )
         if not assembly.success:
             break
@@ -302,27 +317,28 @@ class CrankScene(AnimatedScene):
         if name == "linkage":
             self._load_linkage()
         elif name == "turns" and self.is_moving:
-            low, high = self.crank_limits
+            lower, upper = self.crank_limits
             angle = self.joint_value("crank_joint")
-            relative_angle = (angle - (low + high) / 2) / (CRANK_SWING_SHARE * (high - low) / 2)
-            self.phase = angle if self.rotates_fully else math.asin(min(1.0, max(-1.0, relative_angle)))
+            relative_angle = (angle - (lower + upper) / 2) / (CRANK_SWING_SHARE * (upper - lower) / 2)
+            self.phase = angle if self.can_rotate_fully else math.asin(min(1.0, max(-1.0, relative_angle)))
             self.add_objective(self._crank_objective())
         elif name == "turns":
             self.remove_objective("crank drive")
 
     @property
-    def rotates_fully(self) -> bool:
+    def can_rotate_fully(self) -> bool:
+        """Whether the crank can rotate fully."""
         return self.crank_limits[1] - self.crank_limits[0] > 2 * math.pi - 1e-9
 
     def apply_phase(self) -> None:
         self.set_targets({"crank drive": {"crank_joint": self._crank_angle()}})
 
     def make_readouts(self) -> list[str]:
-        low, high = (math.degrees(end) for end in self.crank_limits)
+        lower, upper = (math.degrees(limit) for limit in self.crank_limits)
         range_text = (
             "the crank rotates fully"
-            if self.rotates_fully
-            else f"the crank swings from {low:.0f} to {high:.0f} degrees"
+            if self.can_rotate_fully
+            else f"the crank swings from {lower:.0f} to {upper:.0f} degrees"
         )
         return [CRANK_LINKAGES[self.text("linkage")].description, range_text]
 
@@ -331,18 +347,18 @@ class CrankScene(AnimatedScene):
         mechanism = gallery.make(linkage.gallery)
         points, self.crank_limits = trace_point(self.text("linkage"))
         self.load_mechanism(mechanism)
-        self.phase = float(mechanism.joint("crank_joint").values[0]) if self.rotates_fully else 0.0
+        self.phase = float(mechanism.joint("crank_joint").values[0]) if self.can_rotate_fully else 0.0
         if self.is_moving:
             self.add_objective(self._crank_objective())
-        self.session.set_curves([make_curve("path", points, closed=self.rotates_fully)])
+        self.session.set_curves([make_curve("path", points, closed=self.can_rotate_fully)])
 
     def _crank_objective(self) -> JointValues:
         return JointValues({"crank_joint": self._crank_angle()}, angle_mode="exact", name="crank drive")
 
     def _crank_angle(self) -> float:
-        low, high = self.crank_limits
+        lower, upper = self.crank_limits
         return (
             self.phase
-            if self.rotates_fully
-            else (low + high) / 2 + CRANK_SWING_SHARE * (high - low) / 2 * math.sin(self.phase)
+            if self.can_rotate_fully
+            else (lower + upper) / 2 + CRANK_SWING_SHARE * (upper - lower) / 2 * math.sin(self.phase)
         )

@@ -14,7 +14,7 @@ from mechanik.spatial import make_pose, rotation, translation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.scenes.scene_base import AnimatedScene, OscillatingScene
-from mechanik.studio.scenes.scene_controls import FAINT_COLOR, button, choice, make_curve, slider, switch
+from mechanik.studio.scenes.scene_controls import FAINT_COLOUR, button, choice, make_curve, slider, switch
 
 TERRAIN_HALF_SIDE, TERRAIN_CELL = 6.0, 0.25
 """Half the side of the terrain, and the side of a cell, m."""
@@ -25,7 +25,7 @@ BODY_HEIGHT, DROP_HEIGHT = 0.6, 1.2
 DRIVE_RADIUS = 3.2
 """Radius of the circle that the rover drives, m."""
 MIN_ITERATIONS = 3
-"""Minimum of the slider for iterations; with this number the rover settles on every terrain of the other sliders.
+"""Minimum of the slider for iterations; with this number the rover settles on every terrain that can be chosen.
 
 With fewer iterations, the loop of the differential may be violated after the last step. The result is then rejected,
 and the rover remains above the ground.
@@ -129,9 +129,9 @@ class RoverScene(AnimatedScene):
     def make_readouts(self) -> list[str]:
         q, mechanism = self.q, self.session.mechanism
         centres = mechanism.poses(q, WHEELS)[:, :3, 3]
-        gaps = np.abs(centres[:, 2] - self.axle_terrain.height(centres[:, 0], centres[:, 1]))
+        distances = np.abs(centres[:, 2] - self.axle_terrain.height(centres[:, 0], centres[:, 1]))
         tilt = math.degrees(math.acos(min(1.0, float(self.link_pose("body")[2, 2]))))
-        return [f"wheels on the ground: {int((gaps < 1e-4).sum())} of 6", f"tilt of the body: {tilt:.1f} degrees"]
+        return [f"wheels on the ground: {int((distances < 1e-4).sum())} of 6", f"tilt of the body: {tilt:.1f} degrees"]
 
     def _make_ground(self) -> Terrain:
         ground = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
@@ -144,12 +144,19 @@ class RoverScene(AnimatedScene):
 
     def _lift_rover(self) -> None:
         """Lift the rover above the terrain at its position."""
-        X = self._drive_pose() if self.is_moving else self.goal_pose(self.body_goal)
-        self.session.set_configuration(self._level_configuration(self.session.mechanism, X, height=DROP_HEIGHT))
+        X_world_body = self._drive_pose() if self.is_moving else self.goal_pose(self.body_goal)
+        q = self._level_configuration(self.session.mechanism, X_world_body, height=DROP_HEIGHT)
+        self.session.set_configuration(q)
 
-    def _level_configuration(self, rover: Mechanism, X: Array, height: float) -> Array:
-        """Return q (nq,) of a level rover at position and heading of X (4, 4), body `height` m above axle height."""
-        x, y, heading = X[0, 3], X[1, 3], math.atan2(X[1, 0], X[0, 0])
+    def _level_configuration(self, rover: Mechanism, X_world_body: Array, height: float) -> Array:
+        """Return q (nq,) of a level rover at the position and heading of a pose.
+
+        Args:
+            X_world_body: (4, 4); its height and tilt are unused.
+            height: height of the body above the wheel axles, m.
+        """
+        x, y = X_world_body[:2, 3]
+        heading = math.atan2(X_world_body[1, 0], X_world_body[0, 0])
         z = float(self.axle_terrain.height(x, y)) + height
         return rover.configuration({"base": (x, y, z, 0.0, 0.0, heading)}, rover.configurations["home"])
 
@@ -254,14 +261,14 @@ class GripperScene(OscillatingScene):
         self.set_targets({"motor drive": {"left_driver_joint": self._driver_angle()}})
 
     def make_readouts(self) -> list[str]:
-        left, right = (self.link_pose(f"{side}_pad")[:3, 3] for side in ("left", "right"))
-        return [f"distance between the pads: {1000 * float(np.linalg.norm(left - right)):.1f} mm"]
+        p_left, p_right = (self.link_pose(f"{side}_pad")[:3, 3] for side in ("left", "right"))
+        return [f"distance between the pads: {1000 * float(np.linalg.norm(p_left - p_right)):.1f} mm"]
 
     def _driver_angle(self) -> float:
         return CLOSED_ANGLE * self.number("closing")
 
 
-BAR_LENGTH, STAGES = 1.0, 3
+BAR_LENGTH, STAGE_COUNT = 1.0, 3
 """Bar length (m) and number of stages of the gallery lift."""
 MIN_HEIGHT, MAX_HEIGHT = 0.4, 2.8
 """Lowest and highest position of the platform, m."""
@@ -291,7 +298,7 @@ class ScissorLiftScene(OscillatingScene):
         self.add_objective(JointValues({"slider_joint": self._slider_position()}, name="slider drive"))
         x, y, _ = self.link_pose("platform")[:3, 3]
         self.session.set_curves(
-            [make_curve("platform path", np.array([[x, y, MIN_HEIGHT], [x, y, MAX_HEIGHT]]), rgba=FAINT_COLOR)]
+            [make_curve("platform path", np.array([[x, y, MIN_HEIGHT], [x, y, MAX_HEIGHT]]), rgba=FAINT_COLOUR)]
         )
 
     def apply_slider(self) -> None:
@@ -302,4 +309,4 @@ class ScissorLiftScene(OscillatingScene):
 
     def _slider_position(self) -> float:
         """Return the slider position for the height, m."""
-        return math.sqrt(BAR_LENGTH**2 - (self.number("height") / STAGES) ** 2)
+        return math.sqrt(BAR_LENGTH**2 - (self.number("height") / STAGE_COUNT) ** 2)

@@ -74,8 +74,8 @@ class HexapodScene(AnimatedScene):
 
     def _base_pose(self) -> Array:
         """Return the pose of the tilted base in the world, (4, 4)."""
-        x, y = (math.radians(self.number(name)) for name in ("tilt_x", "tilt_y"))
-        return make_pose(rotation.about_y(y) @ rotation.about_x(x), np.zeros(3))
+        tilt_x, tilt_y = (math.radians(self.number(name)) for name in ("tilt_x", "tilt_y"))
+        return make_pose(rotation.about_y(tilt_y) @ rotation.about_x(tilt_x), np.zeros(3))
 
     def _platform_pose(self) -> Array:
         """Return the target pose of the platform in the world at the present phase, (4, 4)."""
@@ -112,9 +112,16 @@ class DeltaScene(AnimatedScene):
         return [
             choice("motion", "Motion", ("circle", "pick and place", "drag"), "Path", "What moves the platform."),
             slider(
-                "size", "Size, m", 0.15, 0.0, 0.4, 0.01, "Path", "Radius of the motion; it is limited to the reach."
+                "size",
+                "Size, m",
+                0.15,
+                0.0,
+                0.4,
+                0.01,
+                "Path",
+                "Radius of the motion. Where the path is out of reach, the platform comes as near as possible.",
             ),
-            slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Height above the centre of the workspace."),
+            slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Height above the home position."),
             slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
         ]
 
@@ -134,8 +141,8 @@ class DeltaScene(AnimatedScene):
         self.move_goals({self.goal: translation(self._path_positions(self.phase))})
 
     def make_readouts(self) -> list[str]:
-        arms = (math.degrees(self.joint_value(f"arm{k}_joint")) for k in (1, 2, 3))
-        return ["arms, degrees: " + "  ".join(f"{angle:.1f}" for angle in arms)]
+        angles = (math.degrees(self.joint_value(f"arm{k}_joint")) for k in (1, 2, 3))
+        return ["arms, degrees: " + "  ".join(f"{angle:.1f}" for angle in angles)]
 
     def _draw_path(self) -> None:
         points = self._path_positions(np.linspace(0.0, 2 * math.pi, 121)[:-1])

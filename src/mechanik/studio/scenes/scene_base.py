@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mechanik.objectives import Objective
     from mechanik.objectives.objective import ErrorNorms
     from mechanik.spatial.array import Array
-    from mechanik.studio.messages.requests import Direction, GoalKind
+    from mechanik.studio.messages.requests import DofName, GoalKind
     from mechanik.studio.session.loaded_model import ModelSource
     from mechanik.studio.session.session import Session
 
@@ -110,16 +110,16 @@ class StudioScene:
         """
         if name not in self._controls:
             raise UnknownName("control", name, self._controls)
-        state_before = self.snapshot()
+        previous_state = self.snapshot()
         self.set_value(name, check_control_value(self._controls[name], value))
         try:
             self.on_control_changed(name)
         except Exception:
-            self.restore(state_before)
+            self.restore(previous_state)
             raise
 
     def snapshot(self) -> dict[str, Any]:
-        """Return all attributes for `restore`; only dictionaries are copied, the only values changed in place."""
+        """Return all attributes for `restore`; only dictionaries are copied, as no other value is changed in place."""
         return copy_dicts(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -217,17 +217,17 @@ class StudioScene:
         *,
         name: str,
         pinned: bool = False,
-        free: Iterable[Direction] = (),
+        free: Iterable[DofName] = (),
     ) -> int:
         """Add a goal that is visible and that users can drag; return its number.
 
         Args:
             kind: kind of the goal.
             link: name of the link.
-            pose: frame of the goal in the world, (4, 4).
+            pose: pose of the goal in the world, (4, 4).
             name: label of the goal.
             pinned: whether the goal has priority over all other goals.
-            free: directions, in the frame of the goal, that are not constrained.
+            free: dofs, in the frame of the goal, that are not constrained.
         """
         number = self.session.add_goal(kind, link, pose=pose, name=name, pinned=pinned, free=tuple(free))
         self._poses[number] = pose
@@ -238,14 +238,14 @@ class StudioScene:
         return any(goal.number == number for goal in self.session.goals)
 
     def goal_pose(self, number: int) -> Array:
-        """Return the frame of a goal, (4, 4); for a goal that a user has removed, the last frame set by the scene."""
+        """Return the pose of a goal in the world, (4, 4); for a removed goal, the last pose that the scene has set."""
         for goal in self.session.goals:
             if goal.number == number:
                 return goal.X
         return self._poses[number]
 
     def move_goals(self, poses: Mapping[int, Array]) -> None:
-        """Move goals to frames (4, 4), by number; goals that users have removed are ignored."""
+        """Move goals to poses (4, 4) in the world, by number; goals that users have removed are ignored."""
         self._poses.update(poses)
         present_numbers = {goal.number for goal in self.session.goals}
         present_poses = {number: pose for number, pose in poses.items() if number in present_numbers}
@@ -257,10 +257,10 @@ class StudioScene:
         number: int,
         *,
         kind: GoalKind | None = None,
-        free: tuple[Direction, ...] | None = None,
+        free: tuple[DofName, ...] | None = None,
         enabled: bool | None = None,
     ) -> None:
-        """Change the kind, the free directions or the use of a goal; None: unchanged.
+        """Change the kind of a goal, its free dofs, or whether it is enabled; None: unchanged.
 
         A goal that a user has removed is ignored.
         """
@@ -313,7 +313,7 @@ class AnimatedScene(StudioScene):
     Attributes:
         motion_control: name of the control that starts the motion.
         stopped_value: value of this control while nothing moves.
-        phase: phase of the motion, rad; the period is 2 pi.
+        phase: phase of the motion, rad; most motions have the period 2 pi.
     """
 
     motion_control: ClassVar[str] = "motion"

@@ -17,11 +17,12 @@ from mechanik.studio.messages.requests import Value
 def slider(
     name: str, title: str, value: float, low: float, high: float, step: float, group: str = "", about: str = ""
 ) -> ControlInfo:
-    """Return a slider; a step of 1 or more makes its values integers."""
+    """Return a slider; if its step is 1 or more, its values are rounded to integers."""
     return ControlInfo(name, title, "slider", float(value), float(low), float(high), float(step), [], group, about)
 
 
 def switch(name: str, title: str, value: bool, group: str = "", about: str = "") -> ControlInfo:
+    """Return a switch, which is on or off."""
     return ControlInfo(name, title, "switch", value, 0.0, 1.0, 1.0, [], group, about)
 
 
@@ -66,12 +67,13 @@ def check_control_value(control: ControlInfo, value: Value) -> Value:
             return False
 
 
-CURVE_COLOR = (0.85, 0.2, 0.45, 1.0)
-FAINT_COLOR = (0.4, 0.5, 0.65, 0.8)
+CURVE_COLOUR = (0.85, 0.2, 0.45, 1.0)
+FAINT_COLOUR = (0.4, 0.5, 0.65, 0.8)
+"""RGBA, 0 to 1."""
 
 
 def make_curve(
-    name: str, points: Array, *, closed: bool = False, rgba: tuple[float, float, float, float] = CURVE_COLOR
+    name: str, points: Array, *, closed: bool = False, rgba: tuple[float, float, float, float] = CURVE_COLOUR
 ) -> CurveInfo:
     """Return a polyline from points in the world, (n, 3), m."""
     return CurveInfo(name, [float(number) for number in points.ravel()], rgba, closed)

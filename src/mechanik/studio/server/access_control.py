@@ -45,7 +45,7 @@ class AccessKeys:
     Attributes:
         token: secret in the printed link. The server then stores it in a cookie, which browsers do not add to requests
             from pages of other sites.
-        cookie: name of the cookie.
+        cookie_name: name of the cookie.
         frame_ancestors: origins of pages that may embed the studio in a frame, such as a notebook.
     """
 
@@ -54,7 +54,7 @@ class AccessKeys:
         self._clock = clock
         self._codes: dict[str, float] = {}
         self._return_keys: dict[str, float] = {}
-        self.cookie = f"mechanik_{port}"
+        self.cookie_name = f"mechanik_{port}"
         self.frame_ancestors: tuple[str, ...] = ()
         self._port = port
         self._listens_on_all_addresses = host in ("0.0.0.0", "::", "")
@@ -84,7 +84,7 @@ class AccessKeys:
         Cookies that cannot be parsed are skipped.
         """
         pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
-        return any(name.strip() == self.cookie and self._is_token(value.strip()) for name, _, value in pairs)
+        return any(name.strip() == self.cookie_name and self._is_token(value.strip()) for name, _, value in pairs)
 
     def has_token(self, query: str) -> bool:
         value = _single_parameter(query, "token")
@@ -127,7 +127,7 @@ class AccessKeys:
         return scheme == "Bearer" and self._return_keys.get(key, 0.0) > self._clock()
 
     def cookie_header(self) -> str:
-        return f"{self.cookie}={self.token}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
+        return f"{self.cookie_name}={self.token}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict"
 
     def _is_token(self, value: str) -> bool:
         return hmac.compare_digest(value.encode("utf-8", "replace"), self.token.encode())
@@ -155,7 +155,7 @@ PROC_TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/pr
 LOCAL_COLUMN, REMOTE_COLUMN, UID_COLUMN = 1, 2, 7
 """Columns of `PROC_TABLES`."""
 ROOT_UID = 0
-
+"""User id of root."""
 Address = Sequence[str | int | None]
 """Host and port."""
 
@@ -186,8 +186,8 @@ def peer_uid(client: Address, server: Address) -> int | None:
 def _proc_net_address(family: socket.AddressFamily, address: Address) -> str:
     """Return an address in the format of /proc/net/tcp: 32-bit words in native byte order and the port, in hex."""
     host, port = str(address[0]), address[1]
-    packed = socket.inet_pton(family, host)
-    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    packed_address = socket.inet_pton(family, host)
+    words = struct.unpack(f"={len(packed_address) // 4}I", packed_address)
     return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"
 
 
@@ -302,8 +302,8 @@ async def _reject_websocket(response: Response, scope: Scope, receive: Receive, 
     if (await receive())["type"] != "websocket.connect":
         return
     if "websocket.http.response" in scope.get("extensions", {}):
-        start = {"status": response.status_code, "headers": response.raw_headers}
-        await send({"type": "websocket.http.response.start", **start})
+        status_and_headers = {"status": response.status_code, "headers": response.raw_headers}
+        await send({"type": "websocket.http.response.start", **status_and_headers})
         await send({"type": "websocket.http.response.body", "body": bytes(response.body)})
     else:
         await send({"type": "websocket.close", "code": 1008})

@@ -18,11 +18,13 @@ from mechanik.studio.server.session_host import Outbox, SessionHost, request_id
 from mechanik.studio.server.session_pool import EvictionPending, SessionPool
 
 CLOSE_TRY_LATER, CLOSE_POLICY = 1013, 1008
+"""Websocket close codes: no session can be opened at present; the client has exceeded a limit."""
 CLOSE_NORMAL, CLOSE_GOING_AWAY = 1000, 1001
 """Websocket close codes: the client has ended the session; the user has closed, left or reloaded the page."""
 RECONNECT_WAIT_SECONDS, POLL_SECONDS = 0.5, 0.05
 """Maximum time that a reloaded page waits for the end of its old connection, and interval between two checks, s."""
 MAX_KEY_LENGTH = 64
+"""Characters of a session key that are read."""
 REQUESTS_TOO_FAST = "too many requests at once; this request was not carried out. Wait a moment and try again"
 CLOSE_SECONDS = 5.0
 """Time after which a closed connection is aborted, and maximum wait for a slot in the session pool, s."""
@@ -129,7 +131,7 @@ class _Connection:
                 task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
         for result in results:
-            # a send to a socket that is being closed raises these two
+            # a send to a socket that is being closed raises these two exceptions
             if isinstance(result, Exception) and not isinstance(result, WebSocketDisconnect | RuntimeError):
                 raise result
 
@@ -153,7 +155,7 @@ class _Connection:
     def _on_request(self, text: str) -> None:
         """Pass a request to the session, after the drag update that is waiting."""
         self._submit_waiting_drag()
-        if self._request_bucket.take() and self._host.pending_jobs < self._limits.max_pending_requests:
+        if self._request_bucket.take() and self._host.pending_job_count < self._limits.max_pending_requests:
             self._consecutive_refusals = 0
             self._host.submit_request(self._outbox, text)
             return

@@ -66,6 +66,8 @@ CACHE_REVALIDATE = "no-cache"
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
+    """A file of the page: its content, its media type and its header `Cache-Control`."""
+
     data: bytes
     media_type: str
     cache_control: str
@@ -83,13 +85,13 @@ def load_page_files(page: Path | None = None) -> Mapping[str, PageFile]:
     folder = PAGE_FOLDER if page is None else page
     if not (folder / INDEX_FILE).is_file():
         raise FileMissing(f"the page of the studio is not built: {folder} has no {INDEX_FILE}. Run `make page`")
-    table = {f"/{name}": file for name, file in _files_below(folder)}
-    table.update({f"/pictures/{name}": file for name, file in _files_below(PICTURE_FOLDER)})
-    table["/"] = table.pop(f"/{INDEX_FILE}")
-    if f"/{ICON_FILE}" in table:
+    files_by_path = {f"/{name}": file for name, file in _files_below(folder)}
+    files_by_path.update({f"/pictures/{name}": file for name, file in _files_below(PICTURE_FOLDER)})
+    files_by_path["/"] = files_by_path.pop(f"/{INDEX_FILE}")
+    if f"/{ICON_FILE}" in files_by_path:
         # some browsers request this file even if the page names another icon
-        table["/favicon.ico"] = table[f"/{ICON_FILE}"]
-    return table
+        files_by_path["/favicon.ico"] = files_by_path[f"/{ICON_FILE}"]
+    return files_by_path
 
 
 def _files_below(folder: Path) -> list[tuple[str, PageFile]]:
@@ -127,16 +129,16 @@ def method_infos() -> tuple[MethodInfo, ...]:
 def _read_method_infos() -> tuple[MethodInfo, ...]:
     descriptions = _attribute_descriptions(Options.__doc__ or "")
     annotations = {field.name: str(field.type) for field in fields(Options)}
-    common = [
+    common_options = [
         _option_info(
             name, ast.parse(annotations[name], mode="eval").body, getattr(Options(), name), descriptions.get(name, "")
         )
         for name in COMMON_OPTIONS
     ]
-    return tuple(_read_method_info(name, location, common) for name, location in METHODS.items())
+    return tuple(_read_method_info(name, location, common_options) for name, location in METHODS.items())
 
 
-def _read_method_info(name: str, location: str, common: list[OptionInfo]) -> MethodInfo:
+def _read_method_info(name: str, location: str, common_options: list[OptionInfo]) -> MethodInfo:
     module, class_name = location.split(":")
     spec = find_spec(module)
     assert spec is not None
@@ -166,7 +168,9 @@ def _read_method_info(name: str, location: str, common: list[OptionInfo]) -> Met
         elif statement.target.id == "title":
             title = str(ast.literal_eval(statement.value))
     specific_names = {option.name for option in options}
-    return MethodInfo(name, title, [*options, *(option for option in common if option.name not in specific_names)])
+    return MethodInfo(
+        name, title, [*options, *(option for option in common_options if option.name not in specific_names)]
+    )
 
 
 def _option_info(name: str, annotation: ast.expr, default: Any, description: str) -> OptionInfo:
@@ -212,8 +216,8 @@ def _attribute_descriptions(docstring: str) -> dict[str, str]:
     for line in lines:
         text = line.strip()
         if text and len(line) - len(line.lstrip()) == indent and ":" in text:
-            head, _, text = text.partition(":")
-            names = [name.strip() for name in head.split(",")]
+            name_list, _, text = text.partition(":")
+            names = [name.strip() for name in name_list.split(",")]
         for name in names:
             descriptions[name] = f"{descriptions.get(name, '')} {text.strip()}".strip()
     return descriptions
@@ -223,6 +227,7 @@ NO_SESSION = "The session has ended. Reload the page."
 UPLOAD_BUSY = "Another file is being opened. Wait until it is open, then try again."
 NO_SPACE = "the studio has no memory left for meshes; close other pages, or remove meshes from the zip file"
 MAX_NAME_LENGTH = 200
+"""Largest number of characters in the name of an uploaded file."""
 OPEN_SECONDS = 60.0
 """Maximum time that an upload waits for the session to open the mechanism, s."""
 log = logging.getLogger("mechanik.studio")
@@ -267,7 +272,7 @@ class UploadEndpoint:
                 return PlainTextResponse(NO_SESSION, 404)
             except _UploadTooLarge:
                 limit = self._limits.max_upload_bytes // 1_000_000
-                return PlainTextResponse(f"The file is larger than {limit} MB.", 413)
+                return PlainTextResponse(f"The file is larger than {limit} MB. Upload a smaller file.", 413)
             except MechanikError as error:
                 return PlainTextResponse(str(error), 422)
             except Exception as error:
@@ -277,8 +282,8 @@ class UploadEndpoint:
 
     async def _read_body(self, request: Request) -> bytes:
         limit = self._limits.max_upload_bytes
-        length = request.headers.get("content-length", "0")
-        if length.isdecimal() and int(length[:20]) > limit:
+        length_text = request.headers.get("content-length", "0")
+        if length_text.isdecimal() and int(length_text[:20]) > limit:
             raise _UploadTooLarge
         data = bytearray()
         async with asyncio.timeout(self._limits.upload_seconds):
@@ -299,7 +304,7 @@ class UploadEndpoint:
 
 
 class _UploadTooLarge(Exception):
-    pass
+    """Raised if an upload has more bytes than `ServerLimits.max_upload_bytes`."""
 
 
 NOT_FOUND = "There is nothing at this address."
@@ -342,10 +347,10 @@ def make_app(
     def chunked_response(data: bytes, media_type: str, headers: Mapping[str, str]) -> Response:
         return ChunkedResponse(data, media_type, headers, limits.stall_seconds, sockets.abort)
 
-    async def websocket(socket: WebSocket) -> None:
+    async def run_websocket(socket: WebSocket) -> None:
         await serve_page(socket, access, pool, welcome, limits, lambda: sockets.abort(socket.scope.get("client")))
 
-    async def mesh(request: Request) -> Response:
+    async def send_mesh(request: Request) -> Response:
         host = pool.find(request.path_params["key"])
         if host is None:
             return _not_found()
@@ -355,7 +360,7 @@ def make_app(
             return PlainTextResponse(str(error), 404)
         return chunked_response(data, media_type, {"cache-control": "private, max-age=3600"})
 
-    async def download(request: Request) -> Response:
+    async def send_download(request: Request) -> Response:
         host = pool.find(request.path_params["key"])
         if host is None:
             return _not_found()
@@ -365,7 +370,7 @@ def make_app(
             return PlainTextResponse(str(error), 404)
         return chunked_response(data, media_type, {"content-disposition": _content_disposition(name)})
 
-    async def file(request: Request) -> Response:
+    async def send_page_file(request: Request) -> Response:
         page_file = files.get(request.url.path)
         if page_file is None:
             return _not_found()
@@ -373,11 +378,11 @@ def make_app(
 
     app = Starlette(
         routes=[
-            WebSocketRoute("/ws", websocket),
+            WebSocketRoute("/ws", run_websocket),
             Route("/upload/{key}", UploadEndpoint(pool, limits).__call__, methods=["POST"]),
-            Route("/mesh/{key}/{number:int}", mesh),
-            Route("/download/{key}/{file}", download),
-            Route("/{path:path}", file),
+            Route("/mesh/{key}/{number:int}", send_mesh),
+            Route("/download/{key}/{file}", send_download),
+            Route("/{path:path}", send_page_file),
         ]
     )
     return AuthMiddleware(app, access)

@@ -19,7 +19,7 @@ CHUNK_BYTES = 256_000
 
 
 class ChunkedResponse(Response):
-    """A response that is sent in chunks, so that data for a slow client does not pile up in memory.
+    """A response that is sent in chunks, so that data for a slow client does not accumulate in memory.
 
     The next chunk is sent when the client has read most of the previous chunk. The connection of a client that does not
     read a chunk within `stall_seconds` is aborted.
@@ -62,36 +62,36 @@ class OpenSockets:
 
     def __init__(self, limits: ServerLimits) -> None:
         self.limits = limits
-        self._open: WeakValueDictionary[Any, asyncio.Transport] = WeakValueDictionary()
+        self._transports: WeakValueDictionary[Any, asyncio.Transport] = WeakValueDictionary()
 
     def add(self, transport: asyncio.Transport) -> bool:
         """Register a socket; return False if too many sockets are open."""
-        if len(self._open) >= self.limits.max_connections:
-            self._remove_closed()
-            if len(self._open) >= self.limits.max_connections:
+        if len(self._transports) >= self.limits.max_connections:
+            self._remove_closed_sockets()
+            if len(self._transports) >= self.limits.max_connections:
                 return False
-        self._open[_host_and_port(transport.get_extra_info("peername"))] = transport
+        self._transports[_host_and_port(transport.get_extra_info("peername"))] = transport
         return True
 
     def abort(self, client: Any) -> None:
         """Close a connection immediately; unsent data is discarded."""
-        transport = self._open.pop(_host_and_port(client), None)
+        transport = self._transports.pop(_host_and_port(client), None)
         if transport is not None:
             transport.abort()
 
-    def _remove_closed(self) -> None:
-        for name, transport in list(self._open.items()):
+    def _remove_closed_sockets(self) -> None:
+        for address, transport in list(self._transports.items()):
             if transport.is_closing():
-                self._open.pop(name, None)
+                self._transports.pop(address, None)
 
     def http_protocol(self) -> type[H11Protocol]:
-        """Return the HTTP protocol of uvicorn; sockets without a request for `first_request_seconds` are aborted."""
+        """Return the HTTP protocol of uvicorn; it aborts sockets without a new request for `first_request_seconds`."""
         sockets = self
 
         class Http(H11Protocol):
             cycle: Any  # the newest request; None before the first request
             _last_cycle: Any = None
-            _unsent = 0
+            _unsent_bytes = 0
 
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
                 super().connection_made(transport)
@@ -104,12 +104,13 @@ class OpenSockets:
                 # a connection with another protocol was upgraded to a websocket
                 if self.transport.is_closing() or self.transport.get_protocol() is not self:
                     return
-                unsent, unsent_before = self.transport.get_write_buffer_size(), self._unsent
+                unsent_bytes, previous_unsent_bytes = self.transport.get_write_buffer_size(), self._unsent_bytes
                 is_idle = self.cycle is self._last_cycle and (self.cycle is None or self.cycle.response_complete)
-                if is_idle and unsent in (0, unsent_before):  # otherwise the end of a long response is still being sent
+                # if the number changes, the end of a long response is still being sent
+                if is_idle and unsent_bytes in (0, previous_unsent_bytes):
                     self.transport.abort()
                     return
-                self._last_cycle, self._unsent = self.cycle, unsent
+                self._last_cycle, self._unsent_bytes = self.cycle, unsent_bytes
                 self.loop.call_later(sockets.limits.first_request_seconds, self._abort_if_idle)
 
         return Http
@@ -135,7 +136,7 @@ class OpenSockets:
                     super().data_received(data)
 
             def send_receive_event_to_app(self) -> None:
-                # by default, reading pauses and resumes for each message, which costs two system calls
+                # the base class pauses reading if `read_paused` is False; this would cost two system calls per message
                 self.read_paused = self.queue.qsize() < MAX_UNREAD_MESSAGES
                 super().send_receive_event_to_app()
 

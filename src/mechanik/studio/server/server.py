@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 FIRST_PORT = 8230
-"""Port that is tried first if no port is given; with a fixed number the next start usually has the same address."""
-PORTS_TRIED = 20
+"""Port that is tried first if no port is given; it is fixed, so the next start usually has the same address."""
+TRIED_PORT_COUNT = 20
 """Number of consecutive ports that are tried before any free port is used."""
 DEFAULT_LIMITS = ServerLimits()
 StartContent = Mechanism | tuple[Literal["gallery", "scene"], str] | None
@@ -48,8 +48,10 @@ class Server:
         pool: sessions of the pages.
     """
 
-    def __init__(self, listening: socket.socket, server: uvicorn.Server, access: AccessKeys, pool: SessionPool) -> None:
-        host, port = listening.getsockname()[:2]
+    def __init__(
+        self, listening_socket: socket.socket, server: uvicorn.Server, access: AccessKeys, pool: SessionPool
+    ) -> None:
+        host, port = listening_socket.getsockname()[:2]
         self.host, self.port = str(host), int(port)
         self.access, self.pool = access, pool
         url_host = {"0.0.0.0": LOOPBACK, "::": "[::1]"}.get(
@@ -57,8 +59,10 @@ class Server:
         )
         self.address = f"http://{url_host}:{self.port}/"
         self.link = f"{self.address}?token={access.token}"
-        self._server, self._socket = server, listening
-        self._thread = threading.Thread(target=server.run, args=([listening],), name="mechanik studio", daemon=True)
+        self._server, self._socket = server, listening_socket
+        self._thread = threading.Thread(
+            target=server.run, args=([listening_socket],), name="mechanik studio", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -121,8 +125,8 @@ def serve(
     from mechanik.studio.server.session_pool import SessionPool
 
     files = load_page_files(page)
-    listening = _listen(host, port)
-    access = AccessKeys(host, listening.getsockname()[1])
+    listening_socket = _listen(host, port)
+    access = AccessKeys(host, listening_socket.getsockname()[1])
     pool = SessionPool(_session_factory(start), limits, is_shared)
     sockets = OpenSockets(limits)
     config = uvicorn.Config(
@@ -142,7 +146,7 @@ def serve(
         ws_per_message_deflate=False,  # compression only costs time if server and browser run on one machine
         timeout_graceful_shutdown=1,
     )
-    return Server(listening, uvicorn.Server(config), access, pool)
+    return Server(listening_socket, uvicorn.Server(config), access, pool)
 
 
 def is_loopback(host: str) -> bool:
@@ -174,22 +178,22 @@ def _session_factory(start: StartContent) -> Callable[[Callable[[Event], None], 
 
 def _listen(host: str, port: int | None) -> socket.socket:
     """Return a listening socket; it queues a browser that connects before the server has started."""
-    ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + PORTS_TRIED), 0]
-    for k, candidate in enumerate(ports):
-        listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    ports = [port] if port is not None else [*range(FIRST_PORT, FIRST_PORT + TRIED_PORT_COUNT), 0]
+    for k, candidate_port in enumerate(ports):
+        listening_socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
             if sys.platform != "win32":  # on Windows this option would let two servers share the port
-                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((host, candidate))
-            listening.listen(128)
-            return listening
+                listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening_socket.bind((host, candidate_port))
+            listening_socket.listen(128)
+            return listening_socket
         except OSError as error:
-            listening.close()
+            listening_socket.close()
             if isinstance(error, socket.gaierror) or k == len(ports) - 1:
-                raise StudioError(_listen_error(host, candidate, error)) from None
+                raise StudioError(_listen_error(host, candidate_port, error)) from None
         except OverflowError:
-            listening.close()
-            raise StudioError(f"a port must be a number from 0 to 65535, not {candidate}") from None
+            listening_socket.close()
+            raise StudioError(f"a port must be an integer from 0 to 65535, not {candidate_port}") from None
     raise AssertionError
 
 
@@ -200,4 +204,4 @@ def _listen_error(host: str, port: int, error: OSError) -> str:
         return f"port {port} is in use; choose another port with --port, or omit --port to use the next free one"
     if error.errno == errno.EACCES:
         return f"port {port} needs administrator rights; choose a port above 1023"
-    return f"cannot listen on {host!r}, which is not an address of this machine: {error.strerror}"
+    return f"cannot listen on {host!r}: {error.strerror}. Choose an address of this machine with --host"

@@ -18,22 +18,22 @@ class ServerLimits:
         reload_seconds: how long a session waits for a page that was closed or left, since it may be a reload, s.
         max_upload_bytes: size of an upload, bytes.
         max_message_bytes: size of a websocket message, bytes.
-        parallel_uploads: uploads that are read at the same time; further uploads wait. A second upload to the same
-            session is rejected.
-        max_stored_bytes: mesh files of all sessions together, bytes.
+        parallel_uploads: number of uploads that are read at the same time; further uploads wait. A second upload to the
+            same session is rejected.
+        max_stored_bytes: size of the mesh files of all sessions together, bytes.
         upload_seconds: time for the body of an upload to arrive, s.
         max_pending_events, max_pending_characters: number and total length of the events that may wait for a page that
             does not read them; the connection of a page with more is closed.
         stall_seconds: time after which the connection of a page that reads nothing is closed, s.
         requests_per_second, drags_per_second, messages_per_second: rates; a burst of twice as many is allowed. Requests
-            above the limit are rejected. Of the drag updates above the limit only the newest is kept. A client with too
-            many messages is disconnected.
+            above the limit are rejected. Above the limit of drag updates, only the newest update is kept. A client with
+            too many messages is disconnected.
         max_refusals: number of consecutive requests rejected by the rate limit after which a client is disconnected.
-        max_pending_requests: requests that may wait while another one runs.
+        max_pending_requests: number of requests that may wait while another one runs.
         bytes_per_second: rate of received bytes of a websocket; a burst of four messages of maximum size is allowed.
-        max_unsent_bytes: bytes that may wait in a socket while its client sends more messages.
+        max_unsent_bytes: number of bytes that may wait in a socket while its client sends more messages.
         max_connections: number of open sockets, including those without a request.
-        first_request_seconds: time in which a client must start a request, s.
+        first_request_seconds: time after which a connection without a new request is closed, s.
         ping_seconds: interval of websocket pings, and time for the reply, s.
     """
 
@@ -82,5 +82,5 @@ class TokenBucket:
     @property
     def seconds_until_token(self) -> float:
         """Time until one token is available, s."""
-        missing = 1.0 - self._tokens - max(0.0, self._clock() - self._fill_time) * self._rate
-        return max(0.0, missing / self._rate)
+        missing_tokens = 1.0 - self._tokens - max(0.0, self._clock() - self._fill_time) * self._rate
+        return max(0.0, missing_tokens / self._rate)

@@ -24,8 +24,8 @@ from mechanik.studio.session.session import Session
 
 LAYER_OFFSET = 8 * StateHeader._fields.index("layer")
 """Position of the layer number in a frame, bytes."""
-MAX_LAYERS = 16
-"""Number of frame layers in an outbox; layers with higher numbers share the last place.
+SHARED_LAYER = 16
+"""Layers from this number on share one place in an outbox.
 
 A page shows at most the main solver and six compared methods.
 """
@@ -35,9 +35,9 @@ class Outbox:
     """Queue of messages to one page: all events, and the newest frame of each layer, in order of arrival.
 
     Any thread may add messages; only the event loop that created the outbox removes them. A slow page gets only the
-    newest frames. Events are never dropped, so a page with too many unread events must be disconnected (`is_full`). The
-    reply to a request follows the frames that show its effect. No frame is sent before the page has received the model
-    (`allow_frames`).
+    newest frames. If a page has too many unread events, all its events are dropped, and the page must be disconnected
+    (`is_full`). The reply to a request follows the frames that show its effect. No frame is sent before the page has
+    received the model (`allow_frames`).
     """
 
     def __init__(self, max_events: int, max_characters: int = 16_000_000) -> None:
@@ -48,7 +48,7 @@ class Outbox:
         self._items: dict[int, str | bytes] = {}  # keys: increasing numbers of events; -1 - layer of frames
         self._event_keys, self._event_count = count(), 0
         self._is_wake_scheduled = False
-        self._frames_allowed = False
+        self._can_send_frames = False
         self.is_full = False
 
     def put_event(self, text: str) -> None:
@@ -62,15 +62,13 @@ class Outbox:
                 self._event_count += 1
             else:
                 self.is_full = True
-                self._items, self._event_count = (
-                    self._frames(),
-                    0,
-                )  # the page is disconnected and will not read its events
+                # the page is disconnected and will not read its events
+                self._items, self._event_count = self._frames(), 0
             self._wake()
 
     def put_frame(self, frame: bytes) -> None:
         layer = int(struct.unpack_from("<d", frame, LAYER_OFFSET)[0])
-        key = -1 - min(layer, MAX_LAYERS)
+        key = -1 - min(layer, SHARED_LAYER)
         with self._lock:
             self._items.pop(key, None)
             self._items[key] = frame
@@ -81,14 +79,14 @@ class Outbox:
         with self._lock:
             for key in self._frames():
                 self._items[key] = self._items.pop(key)  # move frames behind the events
-            self._frames_allowed = True
+            self._can_send_frames = True
             self._wake()
 
     async def take_all(self) -> list[str | bytes]:
         """Return and remove all messages that may be sent; wait until there is at least one."""
         await self._ready.wait()
         with self._lock:
-            held_frames: dict[int, str | bytes] = {} if self._frames_allowed else self._frames()
+            held_frames: dict[int, str | bytes] = {} if self._can_send_frames else self._frames()
             items = [item for key, item in self._items.items() if key not in held_frames]
             self._items, self._event_count, self._character_count = held_frames, 0, 0
             self._is_wake_scheduled = False
@@ -134,8 +132,8 @@ class _Job:
 class SessionHost:
     """Runs a session in a worker thread and connects it with its pages.
 
-    Jobs run in order of arrival. Of consecutive drag updates that wait for another job only the newest is kept, so drag
-    updates do not accumulate behind a slow job. A drag update never overtakes a request.
+    Jobs run in order of arrival. If consecutive drag updates wait for another job, only the newest update is kept, so
+    drag updates do not accumulate behind a slow job. A drag update never overtakes a request.
 
     Only a new page receives the complete state. Replies are sent to the page that sent the request; all other messages
     are sent to all pages. The drag of a page ends when the page is removed.
@@ -169,7 +167,7 @@ class SessionHost:
         self._thread.start()
 
     @property
-    def pending_jobs(self) -> int:
+    def pending_job_count(self) -> int:
         """Number of jobs that have not started."""
         return len(self._jobs)
 

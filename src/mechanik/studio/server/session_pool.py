@@ -13,6 +13,7 @@ from mechanik.studio.server.server_limits import ServerLimits, TokenBucket
 from mechanik.studio.server.session_host import SessionHost
 from mechanik.studio.session.session import Session
 from mechanik.tiers import KernelState, kernel_states, on_kernel_change, request_kernels
+from mechanik.validation import format_count
 
 STUDIO_KERNELS = ("forward", "dense_evaluation", "write_targets", "descent", "distance.collision_query")
 """Kernels that every scene needs for its first drag, in compilation order: short compilations come first."""
@@ -80,13 +81,13 @@ def kernel_event(states: list[KernelState]) -> Kernels:
     Args:
         states: one for each module in use.
     """
-    ready = sum(module.state == "ready" for module in states)
-    if ready == len(states):
-        return Kernels("ready", ready, ready, "")
+    ready_count = sum(module.state == "ready" for module in states)
+    if ready_count == len(states):
+        return Kernels("ready", ready_count, ready_count, "")
     if any(module.state == "compiling" for module in states):
-        return Kernels("compiling", ready, len(states), "")
+        return Kernels("compiling", ready_count, len(states), "")
     reasons = (module.reason for module in states if module.state == "not compiled" and module.reason)
-    return Kernels("not compiled", ready, len(states), _capitalize(next(reasons, RECOMPILE_ADVICE)))
+    return Kernels("not compiled", ready_count, len(states), _capitalize(next(reasons, RECOMPILE_ADVICE)))
 
 
 def _capitalize(text: str) -> str:
@@ -98,7 +99,7 @@ SessionFactory = Callable[[Callable[[Event], None], Callable[[bytes], None], str
 
 The key is part of the addresses of meshes and files.
 """
-POOL_FULL = "the studio is full: {} pages are open. Close a page and reload this one"
+POOL_FULL = "the studio is full: it has {}. Close another page and reload this page"
 POOL_CLOSED = "the studio was closed; start it again"
 TOO_MANY_NEW_PAGES = "too many pages were opened at once; wait a moment and reload this page"
 
@@ -120,7 +121,7 @@ class SessionPool:
         self._make_session, self._limits = make_session, limits
         self._hosts: dict[str, SessionHost] = {}
         self._lock = threading.Lock()
-        self._reserved_slots = self._ending_sessions = 0
+        self._reserved_slot_count = self._ending_session_count = 0
         self._is_closed = False
         self._sessions_without_page: dict[str, tuple[SessionHost, threading.Timer]] = {}
         self._new_session_bucket = TokenBucket(limits.new_sessions_per_second, limits.max_sessions)
@@ -169,15 +170,15 @@ class SessionPool:
             InvalidOperation: the pool is full, or pages are opened too fast.
         """
         with self._lock:
-            if self._reserved_slots >= self._limits.max_sessions:
-                if self._sessions_without_page and self._ending_sessions == 0:
+            if self._reserved_slot_count >= self._limits.max_sessions:
+                if self._sessions_without_page and self._ending_session_count == 0:
                     self._end_session_without_page(next(iter(self._sessions_without_page)))
-                raise (EvictionPending if self._ending_sessions else InvalidOperation)(
-                    POOL_FULL.format(self._reserved_slots)
+                raise (EvictionPending if self._ending_session_count else InvalidOperation)(
+                    POOL_FULL.format(format_count(self._reserved_slot_count, "session"))
                 )
             if not self._new_session_bucket.take():
                 raise InvalidOperation(TOO_MANY_NEW_PAGES)
-            self._reserved_slots += 1
+            self._reserved_slot_count += 1
 
     def open_session(self) -> SessionHost:
         """Return the session of a page that has a reserved slot.
@@ -228,17 +229,17 @@ class SessionPool:
         """
         host, timer = self._sessions_without_page.pop(key)
         timer.cancel()
-        self._ending_sessions += 1
+        self._ending_session_count += 1
         host.close(0.0, self._on_session_ended)
 
     def _on_session_ended(self) -> None:
         with self._lock:
-            self._ending_sessions -= 1
-            self._reserved_slots -= 1
+            self._ending_session_count -= 1
+            self._reserved_slot_count -= 1
 
     def _free_slot(self) -> None:
         with self._lock:
-            self._reserved_slots -= 1
+            self._reserved_slot_count -= 1
 
     def close(self) -> None:
         """End all sessions; a page that connects at the same time gets no session."""

@@ -1,4 +1,4 @@
-"""Output of a session to its pages: the events that keep them up to date, and the model that they show."""
+"""Output of a session to its pages: events, state frames, and the model that the pages show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PageOutput:
 
     Args:
         send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
-        recorder: records the events that a recording shows.
+        recorder: records events about obstacles and collisions.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class PageOutput:
         self._recorder = recorder
 
     def broadcast(self, event: Event) -> None:
-        """Send an event to all pages, and record it if the recorder runs."""
+        """Send an event to all pages; a running recorder stores events about obstacles and collisions."""
         self._recorder.add_event(event)
         self.send_event(event)
 
@@ -50,13 +50,13 @@ class SharedParts:
     """The lowest parts of a session, which all other parts use.
 
     Attributes:
-        state: what is open.
+        state: the open mechanism and scene.
         history: undo steps.
         recorder: motion recorder.
-        output: sends events and frames to pages.
+        output: sends events and state frames to pages.
         background: compared methods and the search for alternative solutions.
         collision_monitor: collision checks in the background.
-        state_subscribers: subscribers of programs.
+        state_subscribers: functions of programs that are called with each state.
     """
 
     state: SessionState
@@ -86,7 +86,8 @@ class Broadcaster:
         self._output.broadcast(self._recorder.info())
         self._output.broadcast(self._history.info())
         if self._state.solver_session is not None:
-            self.broadcast_model(resets_view=True, is_new=False)  # same order: other pages may be connected
+            # not new: pages that are already connected keep revision and goal order
+            self.broadcast_model(resets_view=True, is_new=False)
             self._state.solver_session.send_frame()
         else:
             self.broadcast_solving()
@@ -118,28 +119,36 @@ class Broadcaster:
         """Return the `Model` event of the present model."""
         active = self._state.active
         edit_state = active.edit_state
-        return model_info(active.model, active.q, self.revision, edit_state.locked, edit_state.hidden, resets_view)
+        return model_info(
+            active.model, active.q, self.revision, edit_state.locked_dofs, edit_state.hidden_links, resets_view
+        )
 
     def broadcast_goals(self, is_new: bool = True) -> None:
-        """Send all goals of the present edit state."""
+        """Send all goals of the present edit state.
+
+        Args:
+            is_new: whether the goals have changed and get a new order.
+        """
         active = self._state.active
         self.goal_order -= not is_new
         active.set_goal_order(self.broadcast_goals_of(active.edit_state), sends=is_new)
 
     def broadcast_goals_of(self, edit_state: EditState) -> int:
-        """Send the goals of an edit state, and return the order that frames with them carry."""
+        """Send the goals of an edit state, and return the order that state frames with these goals have."""
         self.goal_order += 1
-        links = self._state.active.model.index.link_numbers
+        links = self._state.active.model.index.link_indices
         goals = [goal.info(links[goal.link]) for goal in edit_state.goals]
         self._output.broadcast(events.Goals(self.goal_order, goals))
         return self.goal_order
 
     def broadcast_dofs(self) -> None:
+        """Send all dofs with limits, locks and rest values."""
         active = self._state.active
-        dofs = dof_infos(active.model.mechanism, active.model.index.dofs, active.edit_state.locked)
+        dofs = dof_infos(active.model.mechanism, active.model.index.dofs, active.edit_state.locked_dofs)
         self._output.broadcast(events.DofsChanged(dofs))
 
     def broadcast_solving(self) -> None:
+        """Send the solver settings."""
         solver_session = self._state.solver_session
         if solver_session is None:
             edit_state, text, running = EditState(), "", True
@@ -149,9 +158,9 @@ class Broadcaster:
         self._output.broadcast(events.Solving(running, edit_state.solver, dict(edit_state.options), text))
 
     def broadcast_collisions(self, previous_settings: CollisionSettings | None = None) -> None:
-        """Send collision settings and obstacles; with `previous_settings`, only what has changed since."""
+        """Send collision settings and obstacles; if `previous_settings` are given, only those that differ."""
         active = self._state.active
-        settings = active.edit_state.collisions
+        settings = active.edit_state.collision_settings
         if previous_settings is None or settings.obstacles is not previous_settings.obstacles:
             active.model.meshes.add_shapes(obstacle.shape for obstacle in settings.obstacles)
             self._output.broadcast(self.obstacles_event())
@@ -164,10 +173,11 @@ class Broadcaster:
     def obstacles_event(self) -> events.Obstacles:
         """Return the `Obstacles` event of the present edit state."""
         active = self._state.active
-        obstacles = active.edit_state.collisions.obstacles
+        obstacles = active.edit_state.collision_settings.obstacles
         return events.Obstacles([obstacle_info(obstacle, active.model.meshes) for obstacle in obstacles])
 
     def broadcast_scene(self) -> None:
+        """Send the scene with its controls, curves and terrain."""
         scene, curves = self._state.scene, list(self._state.curves)
         terrain = terrain_info(self._terrain)
         if scene is None:
@@ -185,7 +195,10 @@ class Broadcaster:
         yield
         objects_after, controls_after = self._scene_objects(), self._controls_without_values()
         if (
-            any(a is not b for a, b in zip(objects_before, objects_after, strict=True))
+            any(
+                object_before is not object_after
+                for object_before, object_after in zip(objects_before, objects_after, strict=True)
+            )
             or controls_before != controls_after
         ):
             self.broadcast_scene()
@@ -206,7 +219,7 @@ class Broadcaster:
 
 
 class ModelSlot:
-    """Makes solver sessions, and installs them as the present one of a session; call with the session's lock held.
+    """Makes the solver sessions of a session, one for each model; call with the session's lock held.
 
     Attributes:
         solver_session_count: number of solver sessions made so far.

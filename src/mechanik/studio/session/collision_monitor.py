@@ -23,9 +23,10 @@ from mechanik.studio.session.edit_state import CollisionSettings
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.solve_spec import errors_for_users
 from mechanik.tiers import is_compiling
+from mechanik.validation import format_count
 
 MAX_BODIES = 200
-"""Maximum number of links and obstacles that are checked; the set-up time of pairs grows with its square."""
+"""Maximum number of links and obstacles that are checked; the set-up time of pairs grows with the square of it."""
 
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
@@ -42,21 +43,23 @@ def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -
     return True
 
 
-def check_body_count(model: LoadedModel, collisions: CollisionSettings) -> None:
+def check_body_count(model: LoadedModel, collision_settings: CollisionSettings) -> None:
     """Reject a model with too many bodies.
 
     Raises:
-        InvalidOperation: there are more than `MAX_BODIES` links and obstacles.
+        InvalidOperation: there are more than `MAX_BODIES` links with collision shapes and obstacles.
     """
-    bodies = sum(bool(link.collisions) for link in model.mechanism.links.values()) + len(collisions.obstacles)
-    if bodies > MAX_BODIES:
+    link_count = sum(bool(link.collisions) for link in model.mechanism.links.values())
+    body_count = link_count + len(collision_settings.obstacles)
+    if body_count > MAX_BODIES:
         raise InvalidOperation(
-            f"there are {bodies} links and obstacles with collision shapes; at most {MAX_BODIES} are checked"
+            f"there are {body_count} links and obstacles with collision shapes, but at most {MAX_BODIES} can be "
+            "checked; remove obstacles or collision shapes"
         )
 
 
 def check_no_uploaded_meshes(model: LoadedModel) -> None:
-    """Reject avoidance with meshes that a page has uploaded: no solver may look for their files on this machine.
+    """Reject avoidance with uploaded meshes, since the solver would read the mesh files from the disk of this machine.
 
     Raises:
         InvalidOperation: a link has such a mesh.
@@ -76,24 +79,24 @@ class ColliderCache:
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
-        self._cached: tuple[CollisionSettings, Collider] | None = None
+        self._cached_collider: tuple[CollisionSettings, Collider] | None = None
 
     def get(self, settings: CollisionSettings) -> Collider | None:
         """Return the collider for these settings; None if nothing is avoided."""
         if settings.mode != "avoid":
             return None
         if (
-            self._cached is not None
-            and self._cached[0].has_same_pairs(settings)
-            and move_collider_obstacles(self._cached[1], settings.obstacles)
+            self._cached_collider is not None
+            and self._cached_collider[0].has_same_pairs(settings)
+            and move_collider_obstacles(self._cached_collider[1], settings.obstacles)
         ):
-            self._cached = settings, self._cached[1]
+            self._cached_collider = settings, self._cached_collider[1]
         else:
             check_body_count(self._model, settings)
             check_no_uploaded_meshes(self._model)
             with errors_for_users():
-                self._cached = settings, settings.make_collider(self._model.mechanism)
-        return self._cached[1]
+                self._cached_collider = settings, settings.make_collider(self._model.mechanism)
+        return self._cached_collider[1]
 
 
 NEW_MODEL_DELAY_SECONDS = 0.1
@@ -102,9 +105,9 @@ NEW_MODEL_DELAY_SECONDS = 0.1
 The solver starts first, and a model that is edited as text changes often.
 """
 NO_CONTACTS = ContactsChanged(-1, [], [], "")
-CHECK_FAILED = "collisions cannot be checked for this mechanism"
+CHECK_FAILED = "collisions are not checked because of an internal error"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
-"""Kernel module of the check, and interval between two queries whether it is compiled, s.
+"""Kernel module of the check, and interval (s) at which the monitor asks whether the module is compiled.
 
 In plain Python the first check of a hexapod takes 7 s of processor time, which would halve the rate of a drag.
 """
@@ -117,13 +120,13 @@ class CollisionSnapshot:
 
     Attributes:
         model: the mechanism.
-        collisions: the settings.
-        q: (nq,).
-        revision: revision of the `Model` event that pages have.
+        collision_settings: which collisions are checked.
+        q: configuration, (nq,).
+        revision: revision of the `Model` event that pages show.
     """
 
     model: LoadedModel
-    collisions: CollisionSettings
+    collision_settings: CollisionSettings
     q: Array
     revision: int
 
@@ -131,27 +134,27 @@ class CollisionSnapshot:
 class CollisionMonitor:
     """Checks the newest configuration of a session for collisions, in a thread, and broadcasts the result.
 
-    The thread starts with the first snapshot that can have collisions, and ends with `close`. Snapshots that arrive
-    during a check are skipped up to the newest.
+    The thread starts with the first snapshot that can have collisions, and ends with `close`. If several snapshots
+    arrive during a check, only the newest is checked next.
     """
 
     def __init__(self, send_event: Callable[[Event], None]) -> None:
         self._send_event = send_event
         self._condition = threading.Condition()
-        self._next: CollisionSnapshot | None = None
+        self._next_snapshot: CollisionSnapshot | None = None
         self._thread: threading.Thread | None = None
         self._is_busy = self._is_closed = False
         self._last_event, self._text = NO_CONTACTS, ""
-        self._kernel_is_ready = False
-        self._checked: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
+        self._is_compilation_done = False
+        self._checked_collider: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
 
     def submit(self, snapshot: CollisionSnapshot) -> None:
         """Submit a configuration, from any thread; never waits for a check."""
-        is_idle = not _can_collide(snapshot)
+        needs_no_check = not _can_collide(snapshot)
         with self._condition:
-            if self._is_closed or (is_idle and self._thread is None):
+            if self._is_closed or (needs_no_check and self._thread is None):
                 return
-            self._next = snapshot
+            self._next_snapshot = snapshot
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mechanik collision monitor", daemon=True)
                 self._thread.start()
@@ -167,11 +170,14 @@ class CollisionMonitor:
         return self._text
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the newest snapshot is checked, at most `seconds`; return whether it is."""
+        """Wait at most `seconds` for the check of the newest snapshot; return False if it is not finished then."""
         with self._condition:
-            return self._condition.wait_for(lambda: self._is_closed or not (self._is_busy or self._next), seconds)
+            return self._condition.wait_for(
+                lambda: self._is_closed or not (self._is_busy or self._next_snapshot), seconds
+            )
 
     def close(self) -> None:
+        """End the thread after the present check."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
@@ -183,28 +189,28 @@ class CollisionMonitor:
             with self._condition:
                 self._is_busy = False
                 self._condition.notify_all()
-                while self._next is None and not self._is_closed:
+                while self._next_snapshot is None and not self._is_closed:
                     self._condition.wait()
-                snapshot, self._next = self._next, None
+                snapshot, self._next_snapshot = self._next_snapshot, None
                 if self._is_closed or snapshot is None:
                     return
                 self._is_busy = True
-                if self._checked is None or self._checked[0] is not snapshot.model:
+                if self._checked_collider is None or self._checked_collider[0] is not snapshot.model:
                     self._condition.wait_for(lambda: self._is_closed, NEW_MODEL_DELAY_SECONDS)
-                    snapshot, self._next = self._next or snapshot, None
+                    snapshot, self._next_snapshot = self._next_snapshot or snapshot, None
             while _can_collide(snapshot) and not self._is_kernel_ready():
                 self._broadcast(ContactsChanged(snapshot.revision, [], [], KERNELS_COMPILING), "")
                 with self._condition:
                     self._condition.wait_for(lambda: self._is_closed, COMPILE_POLL_SECONDS)
                     if self._is_closed:
                         return
-                    snapshot, self._next = self._next or snapshot, None
+                    snapshot, self._next_snapshot = self._next_snapshot or snapshot, None
             self._check(snapshot)
 
     def _is_kernel_ready(self) -> bool:
-        """Return whether the collision kernel is compiled; once it is, it stays so."""
-        self._kernel_is_ready = self._kernel_is_ready or not is_compiling(COLLISION_KERNEL)
-        return self._kernel_is_ready
+        """Return whether the collision kernel is not being compiled; once that is so, it stays so."""
+        self._is_compilation_done = self._is_compilation_done or not is_compiling(COLLISION_KERNEL)
+        return self._is_compilation_done
 
     def _check(self, snapshot: CollisionSnapshot) -> None:
         contacts, reason = (), ""
@@ -215,7 +221,7 @@ class CollisionMonitor:
                 reason = str(error)
             except Exception:
                 reason = CHECK_FAILED
-        links = snapshot.model.index.link_numbers
+        links = snapshot.model.index.link_indices
         names = {name for contact in contacts for name in (contact.a, contact.b)}
         event = ContactsChanged(
             snapshot.revision,
@@ -236,10 +242,14 @@ class CollisionMonitor:
         self._last_event = event
 
     def _find_contacts(self, snapshot: CollisionSnapshot) -> tuple[tuple[Contact, ...], str]:
-        checked = self._checked
-        is_reusable = checked is not None and checked[0] is snapshot.model and _fits(checked, snapshot.collisions)
-        collider = checked[2] if checked is not None and is_reusable else _make_collider(snapshot)
-        self._checked = snapshot.model, snapshot.collisions, collider
+        checked_collider = self._checked_collider
+        is_reusable = (
+            checked_collider is not None
+            and checked_collider[0] is snapshot.model
+            and _can_reuse(checked_collider, snapshot.collision_settings)
+        )
+        collider = checked_collider[2] if checked_collider is not None and is_reusable else _make_collider(snapshot)
+        self._checked_collider = snapshot.model, snapshot.collision_settings, collider
         if isinstance(collider, str):
             return (), collider
         q = np.array(snapshot.q)  # `is_free` is fastest with an array that is not read-only
@@ -247,32 +257,32 @@ class CollisionMonitor:
 
 
 def _can_collide(snapshot: CollisionSnapshot) -> bool:
-    return snapshot.collisions.mode != "off" and snapshot.model.has_collision_shapes
+    return snapshot.collision_settings.mode != "off" and snapshot.model.has_collision_shapes
 
 
 def contacts_text(contacts: tuple[Contact, ...]) -> str:
-    """Return a description of the deepest contact and the number of the others."""
+    """Return a description of the deepest contact, and the number of further colliding pairs."""
     if not contacts:
         return ""
     other_count = len(contacts) - 1
-    return f"{contacts[0]}" + (
-        f", and {other_count} more colliding pair{'s' if other_count > 1 else ''}" if other_count else ""
-    )
+    return f"{contacts[0]}" + (f", and {format_count(other_count, 'more colliding pair')}" if other_count else "")
 
 
-def _fits(checked: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings) -> bool:
-    """Return whether a collider fits the wanted settings, after moving its obstacles if necessary."""
-    _, checked_settings, collider = checked
+def _can_reuse(
+    checked_collider: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings
+) -> bool:
+    """Return whether the collider can be used with these settings; its obstacles are moved if necessary."""
+    _, checked_settings, collider = checked_collider
     if isinstance(collider, str) or checked_settings.obstacles is settings.obstacles:
         return checked_settings.obstacles is settings.obstacles and checked_settings.has_same_pairs(settings)
     return checked_settings.has_same_pairs(settings) and move_collider_obstacles(collider, settings.obstacles)
 
 
 def _make_collider(snapshot: CollisionSnapshot) -> Collider | str:
-    """Return the collider, or the reason why there is none."""
+    """Return the collider, or the error message if it cannot be made."""
     try:
-        check_body_count(snapshot.model, snapshot.collisions)
-        return snapshot.collisions.make_collider(_copy_mechanism(snapshot.model))
+        check_body_count(snapshot.model, snapshot.collision_settings)
+        return snapshot.collision_settings.make_collider(_copy_mechanism(snapshot.model))
     except MechanikError as error:
         return str(error)
 
@@ -291,10 +301,16 @@ def _copy_mechanism(model: LoadedModel) -> Mechanism:
 
 
 def _without_mesh_file(instance: ShapeInstance, link: str, model: LoadedModel) -> ShapeInstance:
-    """Return the shape with an uploaded mesh replaced by its convex hull."""
+    """Return the shape with an uploaded mesh replaced by its convex hull.
+
+    Raises:
+        FormatError: the mesh was not uploaded, or has no volume.
+    """
     if not isinstance(instance.shape, Mesh):
         return instance
     points = model.meshes.mesh_points(instance.shape)
     if points is None or is_flat(points):
-        raise FormatError(f"link {link!r}: its collision mesh was not uploaded or has no volume")
+        raise FormatError(
+            f"link {link!r}: its collision mesh was not uploaded or has no volume; upload a mesh file with a volume"
+        )
     return replace(instance, shape=ConvexMesh(hull_points(points)))

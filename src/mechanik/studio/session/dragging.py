@@ -29,17 +29,18 @@ class UndoSteps:
 
     @contextmanager
     def step(self, label: str) -> Generator[None]:
-        """Make the changes inside the context a single undo step; no step if it raises."""
-        before = self.snapshot()
+        """Make the changes inside the context a single undo step; if the context raises, no step is added."""
+        snapshot_before = self.snapshot()
         yield
-        self.push(label, before)
+        self.push(label, snapshot_before)
         self._output.broadcast(self._history.info())
 
-    def push(self, label: str, before: SessionSnapshot) -> None:
-        """Add an undo step from `before` to the present state."""
-        self._history.push(label, before, self._state.active.model)
+    def push(self, label: str, snapshot_before: SessionSnapshot) -> None:
+        """Add an undo step from `snapshot_before` to the present state."""
+        self._history.push(label, snapshot_before, self._state.active.model)
 
     def snapshot(self) -> SessionSnapshot:
+        """Return the present state of the session."""
         active, scene = self._state.active, self._state.scene
         q, state = active.q, active.latest_state
         is_state_of_q = state is not None and np.array_equal(state.q, q)
@@ -57,14 +58,14 @@ class UndoSteps:
 
     def restore(self, snapshot: SessionSnapshot) -> None:
         """Restore a snapshot, bit for bit."""
-        active = before = self._state.active
-        if snapshot.model is not before.model:
-            active = self._slot.make(snapshot.model, snapshot.edit_state, snapshot.q, before.running)
+        active = previous_session = self._state.active
+        if snapshot.model is not previous_session.model:
+            active = self._slot.make(snapshot.model, snapshot.edit_state, snapshot.q, previous_session.running)
         with self._broadcaster.broadcasting_scene():
             self._state.scene, self._state.curves = snapshot.scene, snapshot.curves
             if snapshot.scene is not None:
                 snapshot.scene.restore(snapshot.scene_state)
-            if active is not before:
+            if active is not previous_session:
                 self._slot.install(active, resets_view=snapshot.open_id != self._state.open_id)
             else:
                 with active.paused(resumes=False):
@@ -93,9 +94,9 @@ class UndoSteps:
 
 
 DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "dof", DRAG_OBSTACLE: "obstacle"}
-DRAG_KIND_CODES = {kind: number for number, kind in DRAG_KINDS.items()}
+DRAG_KIND_CODES = {kind: code for code, kind in DRAG_KINDS.items()}
 GoalListener = Callable[[int, Array], None]
-"""Receives number and frame (4, 4) of a goal that a page drags."""
+"""Receives the number of a goal that a page drags, and its pose in the world, (4, 4)."""
 
 
 class Dragging:
@@ -117,10 +118,12 @@ class Dragging:
         """Apply a drag update; the first state that includes it carries its tag."""
         active = self._state.active
         drag, drag_state, kind = active.drag, active.drag_state, DRAG_KINDS[update.kind]
-        is_late = drag is None and drag_state.last == (update.kind, update.number)
-        is_gone = drag_state.last_was_reverted or all(goal.number != update.number for goal in active.edit_state.goals)
-        if is_late and (kind != "goal" or is_gone):
-            return  # it was sent before the release arrived, and there is nothing left to move
+        is_late = drag is None and drag_state.last_drag == (update.kind, update.number)
+        is_obsolete = drag_state.is_last_reverted or all(
+            goal.number != update.number for goal in active.edit_state.goals
+        )
+        if is_late and (kind != "goal" or is_obsolete):
+            return  # the page sent the update before the end of the drag, and there is no goal to move any more
         if not is_late and (drag is None or (drag.kind, drag.number) != (kind, update.number)):
             raise InvalidOperation(f"{kind} {update.number} is not being dragged; start a drag first")
         active.tag = max(active.tag, update.tag)
@@ -130,19 +133,25 @@ class Dragging:
             self._obstacles.drag_obstacle(update.numbers)
         else:
             goal = active.edit_state.goal(update.number)
-            self._background.set_targets(active, active.move_goals([goal.with_pose(update.numbers)]))
+            self._background.set_targets(active, active.move_goals([goal.with_pose_numbers(update.numbers)]))
             for listener in tuple(self.goal_listeners):
                 listener(update.number, active.edit_state.goal(update.number).X)
 
     def start_drag(self, drag: Drag, label: str, edit_state: EditState | None = None) -> None:
-        """Start a drag; everything until `end_drag` is a single undo step."""
+        """Start a drag; all changes until `end_drag` are a single undo step.
+
+        Args:
+            drag: what is dragged.
+            label: label of the undo step.
+            edit_state: edit state during the drag; None: the present one.
+        """
         self.end_drag()
-        before, active = self._undo.snapshot(), self._state.active
+        snapshot_before, active = self._undo.snapshot(), self._state.active
         active.apply(active.edit_state if edit_state is None else edit_state, drag)
-        active.drag_state.step = DragStep(label, before)
+        active.drag_state.step = DragStep(label, snapshot_before)
 
     def end_drag(self, reverts: bool = False) -> None:
-        """End the present drag; goals that moved with their links stay where they are.
+        """End the present drag; goals that moved with their links keep their poses.
 
         Args:
             reverts: whether to restore the state before the drag instead.
@@ -155,7 +164,7 @@ class Dragging:
         if reverts and step is not None:
             with active.paused(resumes=False):
                 active.apply(active.edit_state)
-            self._undo.restore(step.before)
+            self._undo.restore(step.snapshot_before)
         elif drag.kind == "obstacle" or (drag.kind == "goal" and drag.number != LINK_DRAG_GOAL):
             active.apply(active.edit_state)
         else:
@@ -164,9 +173,13 @@ class Dragging:
             active.apply(replace(active.edit_state, goals=goals))
             self._background.set_spec(active.solve_spec)
         drag_state = self._state.active.drag_state
-        drag_state.last, drag_state.last_was_reverted = (DRAG_KIND_CODES[drag.kind], drag.number), reverts
-        if step is not None and not reverts and (step.is_change or step.before.has_moved(self._undo.snapshot())):
-            self._undo.push(step.label, step.before)
+        drag_state.last_drag, drag_state.is_last_reverted = (DRAG_KIND_CODES[drag.kind], drag.number), reverts
+        if (
+            step is not None
+            and not reverts
+            and (step.has_other_changes or step.snapshot_before.has_moved(self._undo.snapshot()))
+        ):
+            self._undo.push(step.label, step.snapshot_before)
         self._broadcaster.broadcast_goals()
         self._output.broadcast(self._history.info())
 

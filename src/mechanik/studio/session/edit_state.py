@@ -1,7 +1,7 @@
 """Immutable edit state of a session: goals, limits, collision settings and solver settings.
 
-The edit state is everything that undo restores besides the mechanism and its configuration. A goal is a kind, a frame
-in the world, a weight and a priority level.
+The edit state is everything that undo restores besides the mechanism, its configuration and the scene. A goal is a
+kind, a pose in the world, a weight and a priority level.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mechanik.studio.messages.events import GoalInfo
 from mechanik.studio.messages.requests import (
     MAX_MAGNITUDE,
     CollisionMode,
-    Direction,
+    DofName,
     GoalKind,
     PoseNumbers,
     Value,
@@ -46,8 +46,8 @@ PoseLike = ArrayLike | Pose
 
 def pose_to_numbers(X: Array) -> PoseNumbers:
     """Return a pose (4, 4) as position and wxyz."""
-    (x, y, z), (a, b, c, d) = X[:3, 3].tolist(), quaternion.from_matrix(X[:3, :3]).tolist()
-    return x, y, z, a, b, c, d
+    (x, y, z), (qw, qx, qy, qz) = X[:3, 3].tolist(), quaternion.from_matrix(X[:3, :3]).tolist()
+    return x, y, z, qw, qx, qy, qz
 
 
 def poses_to_array(X: Array) -> Array:
@@ -64,16 +64,16 @@ def numbers_to_pose(numbers: Sequence[float]) -> Array:
     Raises:
         ShapeError: there are not seven numbers.
         NotFinite: a number is not finite or exceeds `MAX_MAGNITUDE`.
-        NotARotation: the quaternion is zero.
+        NotARotation: the norm of the quaternion is below 1e-6.
     """
     if len(numbers) != 7:
         raise ShapeError(f"a pose has 7 numbers (x, y, z and the quaternion w, x, y, z), not {len(numbers)}")
     if not all(math.isfinite(number) and abs(number) <= MAX_MAGNITUDE for number in numbers):
-        raise NotFinite(f"every number of a pose must be finite, with a magnitude of at most {MAX_MAGNITUDE:g}")
-    length = math.hypot(*numbers[3:])
-    if length < 1e-6:
+        raise NotFinite(f"every number of a pose must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g} (positions in m)")
+    norm = math.hypot(*numbers[3:])
+    if norm < 1e-6:
         raise NotARotation("the quaternion of a pose is zero; the identity rotation is (1, 0, 0, 0)")
-    wxyz = np.array(numbers[3:]) / length
+    wxyz = np.array(numbers[3:]) / norm
     return read_only(from_position_wxyz(np.array(numbers[:3], dtype=np.float64), wxyz))
 
 
@@ -83,7 +83,12 @@ def parse_pose(pose: PoseLike, default_rotation: Array | None = None, label: str
     Args:
         pose: see `PoseLike`.
         default_rotation: rotation (3, 3) for a bare position; None: the identity.
-        label: name of the value in error texts.
+        label: name of the value in error messages.
+
+    Raises:
+        ShapeError: the shape is none of those of `PoseLike`.
+        NotFinite: a number is not finite or exceeds `MAX_MAGNITUDE`.
+        NotARotation: the rotation is not valid.
     """
     if not isinstance(pose, Pose):
         shape = np.shape(pose)
@@ -98,7 +103,7 @@ def parse_pose(pose: PoseLike, default_rotation: Array | None = None, label: str
     if X.shape != (4, 4):
         raise ShapeError(f"a pose has the shape (4, 4), not {X.shape}")
     if np.abs(X).max() > MAX_MAGNITUDE:
-        raise NotFinite(f"every number of a pose must be finite, with a magnitude of at most {MAX_MAGNITUDE:g}")
+        raise NotFinite(f"every number of a pose must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g} (positions in m)")
     return read_only(X.copy())
 
 
@@ -111,15 +116,15 @@ class InteractiveGoal:
         name: label, and name of its objective.
         kind: what is constrained, see `GoalKind`.
         link: name of the link.
-        X: frame of the goal in the world, (4, 4), read-only.
-        at: point of the link, in the frame of the link, m.
+        X: pose of the goal in the world, (4, 4), read-only.
+        at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
         weight: weight within its level.
-        level: priority level; a pinned goal has level 0 whatever this says.
-        enabled: whether the solver uses it.
-        pinned: whether it has priority over all other goals and stays in place when joints are dragged.
+        level: priority level; ignored for a pinned goal, which has level 0.
+        enabled: whether the solver uses the goal.
+        pinned: whether the goal has priority over all other goals and keeps its pose when joints are dragged.
         sizes: parameters of the kind, see `ChangeGoal.sizes`.
-        free: directions of a pose, in the frame of the goal, that are not constrained.
-        is_link_drag: whether it is the temporary goal of a link drag.
+        free: dofs of a pose goal that are not constrained, see `ChangeGoal.free`.
+        is_link_drag: whether this is the temporary goal of a link drag.
 
     Example:
         >>> from mechanik.studio.session import InteractiveGoal
@@ -139,26 +144,26 @@ class InteractiveGoal:
     enabled: bool = True
     pinned: bool = False
     sizes: Vector = (0.0, 0.0, 0.0)
-    free: tuple[Direction, ...] = ()
+    free: tuple[DofName, ...] = ()
     is_link_drag: bool = False
     pose: PoseNumbers = field(init=False)
-    """The frame `X` as position (m) and wxyz."""
+    """The pose `X` as position (m) and wxyz."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pose", pose_to_numbers(self.X))
 
-    def with_frame(self, X: Array) -> InteractiveGoal:
-        """Return the goal with its frame at X (4, 4), read-only."""
+    def with_pose_matrix(self, X: Array) -> InteractiveGoal:
+        """Return the goal at the pose X in the world, (4, 4), read-only."""
         return replace(self, X=X)
 
-    def with_pose(self, numbers: tuple[float, ...]) -> InteractiveGoal:
-        """Return the goal with its frame at a pose given as position (m) and wxyz."""
+    def with_pose_numbers(self, numbers: tuple[float, ...]) -> InteractiveGoal:
+        """Return the goal at a pose in the world that is given as position (m) and wxyz."""
         return replace(self, X=numbers_to_pose(numbers))
 
-    def target_after(self, before: InteractiveGoal) -> Array | None:
-        """Return the argument of `Objective.with_target` that turns the objective of `before` into that of this goal.
+    def target_after(self, previous_goal: InteractiveGoal) -> Array | None:
+        """Return the target that turns the objective of `previous_goal` into that of this goal, for `with_target`.
 
-        The goals differ only in their frames. None: no target can express the change, so the objective must be made
+        The goals differ only in their poses. None: no target can express the change, so the objective must be made
         again.
         """
         match self.kind:
@@ -171,7 +176,7 @@ class InteractiveGoal:
             case "axis" | "in_cone":
                 return self.X[:3, 2]
             case "hinge" | "surface" | "on_line" | "on_plane":
-                is_rotated = not np.array_equal(self.X[:3, :3], before.X[:3, :3])
+                is_rotated = not np.array_equal(self.X[:3, :3], previous_goal.X[:3, :3])
                 return None if is_rotated else self.X[:3, 3]
             case _:
                 return None
@@ -182,7 +187,7 @@ class InteractiveGoal:
         return 0 if self.pinned else self.level
 
     def has_same_settings(self, other_goal: InteractiveGoal) -> bool:
-        """Return whether the goals differ at most in their frames."""
+        """Return whether the goals differ at most in their poses."""
         return all(getattr(self, name) == getattr(other_goal, name) for name in SETTING_FIELDS)
 
     def info(self, link: int) -> GoalInfo:
@@ -239,7 +244,7 @@ class CollisionSettings:
         return (SELF, *self.obstacles) if self.self_collision else self.obstacles
 
     def has_same_pairs(self, other_settings: CollisionSettings) -> bool:
-        """Return whether both settings check the same pairs, wherever the obstacles are."""
+        """Return whether `self_collision`, `allow` and `forbid` are equal; obstacles are not compared."""
         return (self.self_collision, self.allow, self.forbid) == (
             other_settings.self_collision,
             other_settings.allow,
@@ -248,8 +253,8 @@ class CollisionSettings:
 
     def with_avoided(self, mechanism: Mechanism, avoid: Avoid) -> CollisionSettings:
         """Return the settings with `avoid` as for `Collider`; unnamed obstacles get names that no link has."""
-        parsed = parse_avoid(avoid, mechanism.links)
-        return replace(self, self_collision=parsed.self_collisions, obstacles=parsed.obstacles)
+        parsed_avoid = parse_avoid(avoid, mechanism.links)
+        return replace(self, self_collision=parsed_avoid.self_collisions, obstacles=parsed_avoid.obstacles)
 
     def obstacle(self, name: str) -> Obstacle:
         for obstacle in self.obstacles:
@@ -257,18 +262,23 @@ class CollisionSettings:
                 return obstacle
         raise UnknownName("obstacle", name, [obstacle.name for obstacle in self.obstacles])
 
-    def with_obstacle(self, changed: Obstacle) -> CollisionSettings:
+    def with_obstacle(self, changed_obstacle: Obstacle) -> CollisionSettings:
         """Return the settings with the obstacle of the same name replaced."""
         return replace(
-            self, obstacles=tuple(changed if obstacle.name == changed.name else obstacle for obstacle in self.obstacles)
+            self,
+            obstacles=tuple(
+                changed_obstacle if obstacle.name == changed_obstacle.name else obstacle for obstacle in self.obstacles
+            ),
         )
 
     def without_obstacles(self, *names: str) -> CollisionSettings:
         """Return the settings without these obstacles and without the pairs that name them."""
-        removed = {self.obstacle(name).name for name in names}
-        remaining = tuple(obstacle for obstacle in self.obstacles if obstacle.name not in removed)
-        allow, forbid = (tuple(pair for pair in pairs if not removed & {*pair}) for pairs in (self.allow, self.forbid))
-        return replace(self, obstacles=remaining, allow=allow, forbid=forbid)
+        removed_names = {self.obstacle(name).name for name in names}
+        remaining_obstacles = tuple(obstacle for obstacle in self.obstacles if obstacle.name not in removed_names)
+        allow, forbid = (
+            tuple(pair for pair in pairs if not removed_names & {*pair}) for pairs in (self.allow, self.forbid)
+        )
+        return replace(self, obstacles=remaining_obstacles, allow=allow, forbid=forbid)
 
     def make_collider(self, mechanism: Mechanism) -> Collider:
         return Collider(mechanism, self.avoid, allow=self.allow, forbid=self.forbid)
@@ -278,7 +288,8 @@ DEFAULT_COLLISION_SETTINGS = CollisionSettings()
 """Self-collisions are checked and shown."""
 
 
-Bounds = tuple[float, float]
+Limits = tuple[float, float]
+"""Lower and upper limit of a dof, m or rad."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,26 +298,26 @@ class EditState:
 
     Attributes:
         goals: the goals.
-        locked: indices of locked dofs.
-        bounds: limits of each dof, m or rad; infinite where there is none, and for spherical joints.
-        rest_values: rest value of each dof, m or rad; None: none.
-        solver, options: method and options, see `SetSolver`.
+        locked_dofs: indices of locked dofs.
+        limits: limits of each dof, m or rad; infinite if there is no limit, and for spherical joints.
+        rest_values: rest value of each dof, m or rad; None: no rest value.
+        solver, options: name and options of the method, see `SetSolver`.
         objectives: further objectives of a program or scene, by name.
-        terrain: ground of the scene.
-        hidden: names of links that are not drawn.
-        collisions: collision settings and obstacles.
+        terrain: terrain of the scene; None: no terrain.
+        hidden_links: names of links that are not drawn.
+        collision_settings: which collisions are checked, and the obstacles.
     """
 
     goals: tuple[InteractiveGoal, ...] = ()
-    locked: frozenset[int] = frozenset()
-    bounds: tuple[Bounds, ...] = ()
+    locked_dofs: frozenset[int] = frozenset()
+    limits: tuple[Limits, ...] = ()
     rest_values: tuple[float | None, ...] = ()
     solver: str = "lm"
     options: Mapping[str, Value | None] = field(default_factory=dict[str, Value | None])
     objectives: Mapping[str, Objective] = field(default_factory=dict[str, Objective])
     terrain: Terrain | None = None
-    hidden: frozenset[str] = frozenset()
-    collisions: CollisionSettings = DEFAULT_COLLISION_SETTINGS
+    hidden_links: frozenset[str] = frozenset()
+    collision_settings: CollisionSettings = DEFAULT_COLLISION_SETTINGS
 
     def goal(self, number: int) -> InteractiveGoal:
         for goal in self.goals:
@@ -314,15 +325,17 @@ class EditState:
                 return goal
         raise UnknownName("goal", number, [str(goal.number) for goal in self.goals])
 
-    def with_goal(self, changed: InteractiveGoal) -> EditState:
+    def with_goal(self, changed_goal: InteractiveGoal) -> EditState:
         """Return the state with the goal of the same number replaced."""
-        return replace(self, goals=tuple(changed if goal.number == changed.number else goal for goal in self.goals))
+        return replace(
+            self, goals=tuple(changed_goal if goal.number == changed_goal.number else goal for goal in self.goals)
+        )
 
 
-def read_bounds(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tuple[Bounds, ...]:
+def read_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tuple[Limits, ...]:
     """Return the limits of all dofs from the joints of a mechanism."""
-    unlimited = float("-inf"), float("inf")
-    return tuple(unlimited if dof.dof is None else mechanism.joints[dof.joint].limits(dof.dof) for dof in dofs)
+    no_limits = float("-inf"), float("inf")
+    return tuple(no_limits if dof.dof is None else mechanism.joints[dof.joint].limits(dof.dof) for dof in dofs)
 
 
 def read_rest_values(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tuple[float | None, ...]:
@@ -332,33 +345,33 @@ def read_rest_values(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tupl
 def write_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state: EditState) -> None:
     """Write limits and rest values of an edit state to the joints of a mechanism.
 
-    If a value is not valid, this raises, and the joints before it have changed already.
+    If a value is not valid, this raises, and the limits of earlier joints are already changed.
     """
-    for indexed, bounds, rest in zip(dofs, edit_state.bounds, edit_state.rest_values, strict=True):
-        joint = mechanism.joints[indexed.joint]
-        if indexed.dof is None:
+    for indexed_dof, limits, rest_value in zip(dofs, edit_state.limits, edit_state.rest_values, strict=True):
+        joint = mechanism.joints[indexed_dof.joint]
+        if indexed_dof.dof is None:
             continue
-        if joint.limits(indexed.dof) != bounds:
-            joint.set_limit(indexed.dof, *bounds)
-        if joint.rest_value(indexed.dof) == rest:
+        if joint.limits(indexed_dof.dof) != limits:
+            joint.set_limit(indexed_dof.dof, *limits)
+        if joint.rest_value(indexed_dof.dof) == rest_value:
             continue
-        if rest is None:  # a joint can only clear all its rest values together
-            other_rests = {dof: joint.rest_value(dof) for dof in joint.dof if dof is not indexed.dof}
+        if rest_value is None:  # a joint can only clear all its rest values together
+            other_rest_values = {dof: joint.rest_value(dof) for dof in joint.dof if dof is not indexed_dof.dof}
             joint.clear_rest_pose()
-            for dof, value in other_rests.items():
+            for dof, value in other_rest_values.items():
                 if value is not None:
                     joint.set_rest_value(dof, value)
         else:
-            joint.set_rest_value(indexed.dof, rest)
+            joint.set_rest_value(indexed_dof.dof, rest_value)
 
 
 def same_limits(a: EditState, b: EditState) -> bool:
     """Return whether limits and rest values are equal."""
-    return a.bounds == b.bounds and a.rest_values == b.rest_values
+    return a.limits == b.limits and a.rest_values == b.rest_values
 
 
 def same_goal_settings(goals: tuple[InteractiveGoal, ...], other_goals: tuple[InteractiveGoal, ...]) -> bool:
-    """Return whether two lists of goals differ at most in the frames."""
+    """Return whether two lists of goals differ at most in the poses of the goals."""
     return len(goals) == len(other_goals) and all(
         goal is other_goal or goal.has_same_settings(other_goal)
         for goal, other_goal in zip(goals, other_goals, strict=True)
@@ -366,7 +379,7 @@ def same_goal_settings(goals: tuple[InteractiveGoal, ...], other_goals: tuple[In
 
 
 def goal_terrains(edit_state: EditState) -> dict[int, Terrain]:
-    """Return the terrain of each `on_terrain` goal by goal number, offset by the radius of its sphere."""
+    """Return the terrain of each `on_terrain` goal, by goal number, offset by the radius of the sphere of the goal."""
     if edit_state.terrain is None:
         return {}
     return {

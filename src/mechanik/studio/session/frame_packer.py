@@ -1,8 +1,8 @@
-"""State frames of a mechanism, and the geometry of its goals: frames, errors and default sizes.
+"""State frames of a mechanism, and the geometry of its goals: poses, errors and default sizes.
 
 `goal_error` computes distance and angle error of a goal from a link pose, in scalar arithmetic for speed.
-`initial_frame` and `carried_frame` place a goal on its link. `FramePacker` holds everything that a frame needs besides
-q; it is immutable, so that the thread of the solver can use it without a lock.
+`initial_goal_pose` and `carried_goal_pose` place a goal on its link. `FramePacker` holds everything that a state frame
+needs besides q. It is immutable, so that the thread of the solver can use it without a lock.
 """
 
 from __future__ import annotations
@@ -44,13 +44,16 @@ Z_AXIS: Vector = (0.0, 0.0, 1.0)
 
 
 UPRIGHT_COSINE = 0.75
-"""Cosine to the z axis of the world above which the z axis of a link counts as up, so that the link looks along x."""
+"""Minimum cosine between the z axes of link and world at which z of the link points up.
+
+A look-at goal of such a link has the viewing axis x.
+"""
 
 
 def link_axis(goal: InteractiveGoal) -> Vector:
     """Return the direction, in the frame of the link, that an axis, cone or look-at goal constrains.
 
-    For an axis or a cone it is `at`, for a look-at goal `sizes` (see `default_sizes`); z if that is zero.
+    For an axis or a cone goal this is `at`, for a look-at goal `sizes` (see `default_sizes`); z if that vector is zero.
     """
     direction = goal.sizes if goal.kind == "look_at" else goal.at
     return direction if math.hypot(*direction) > 1e-9 else Z_AXIS
@@ -61,7 +64,7 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
 
     Args:
         X_world_link: pose of the link in the world, (4, 4).
-        radius: of the mechanism, m.
+        radius: radius of the bounding sphere of the mechanism, m.
 
     Returns:
         Lengths in m, angles in rad. For a look-at goal the viewing axis of the link: z, or x if z points up, as in
@@ -70,21 +73,21 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
     if kind == "look_at":
         return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
     parameters = GOAL_KIND_INFOS[kind].sizes
-    scaled = [info.default * (radius if info.quantity == "length" else 1.0) for info in parameters]
-    a, b, c = scaled + [0.0] * (3 - len(scaled))
+    values = [info.default * (radius if info.quantity == "length" else 1.0) for info in parameters]
+    a, b, c = values + [0.0] * (3 - len(values))
     return a, b, c
 
 
 def goal_error(
     goal: InteractiveGoal, X_world_link: Array, centre: Array | None, terrain: Terrain | None
 ) -> tuple[float, float]:
-    """Return distance (m) and angle (rad) between a link and its goal.
+    """Return the distance error (m) and the angle error (rad) of a goal.
 
     Args:
         goal: the goal.
         X_world_link: pose of the link in the world, (4, 4).
         centre: centre of mass in the world, (3,), m; None if no link has mass.
-        terrain: for `on_terrain`, offset by the radius of the sphere of the goal.
+        terrain: terrain for an `on_terrain` goal, offset by the radius of the sphere of the goal.
     """
     R, p = X_world_link[:3, :3], X_world_link[:3, 3] + X_world_link[:3, :3] @ goal.at
     x, y, z = (goal.X[:3, :3].T @ (p - goal.X[:3, 3])).tolist()  # the point in the frame of the goal
@@ -93,22 +96,22 @@ def goal_error(
         case "point":
             return math.hypot(x, y, z), 0.0
         case "pose":
-            errors = [coordinate for coordinate, free in ((x, "X"), (y, "Y"), (z, "Z")) if free not in goal.free]
+            errors = [error for error, dof_name in ((x, "X"), (y, "Y"), (z, "Z")) if dof_name not in goal.free]
             return math.hypot(*errors), _rotation_error(goal.X[:3, :3].T @ R, goal)
         case "orientation":
             return 0.0, rotation_angle(goal.X[:3, :3].T @ R)
         case "axis":
-            return 0.0, _between(R @ link_axis(goal), goal.X[:3, 2])
+            return 0.0, _angle_between(R @ link_axis(goal), goal.X[:3, 2])
         case "hinge":
-            return math.hypot(x, y, z), _between(R[:, 2], goal.X[:3, 2])
+            return math.hypot(x, y, z), _angle_between(R[:, 2], goal.X[:3, 2])
         case "surface":
-            return abs(z), _between(R[:, 2], goal.X[:3, 2])
+            return abs(z), _angle_between(R[:, 2], goal.X[:3, 2])
         case "on_line":
             return math.hypot(x, y), 0.0
         case "on_plane":
             return abs(z), 0.0
         case "look_at":
-            return 0.0, _between(R @ link_axis(goal), goal.X[:3, 3] - p)
+            return 0.0, _angle_between(R @ link_axis(goal), goal.X[:3, 3] - p)
         case "distance":
             return abs(math.hypot(x, y, z) - sizes[0]), 0.0
         case "in_box":
@@ -116,7 +119,7 @@ def goal_error(
                 *(max(abs(coordinate) - size, 0.0) for coordinate, size in zip((x, y, z), sizes, strict=True))
             ), 0.0
         case "in_cone":
-            return 0.0, max(0.0, _between(R @ link_axis(goal), goal.X[:3, 2]) - sizes[0])
+            return 0.0, max(0.0, _angle_between(R @ link_axis(goal), goal.X[:3, 2]) - sizes[0])
         case "in_band":
             return max(sizes[0] - z, z - sizes[1], 0.0), 0.0
         case "centre_of_mass":
@@ -131,7 +134,7 @@ def rotation_angle(R: Array) -> float:
     return math.atan2(math.hypot(zy - yz, xz - zx, yx - xy), xx + yy + zz - 1.0)
 
 
-def _between(a: Array, b: Array) -> float:
+def _angle_between(a: Array, b: Array) -> float:
     """Return the angle between two vectors, rad; 0 if a vector is zero."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     cross = math.hypot(ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx)
@@ -139,7 +142,12 @@ def _between(a: Array, b: Array) -> float:
 
 
 def _rotation_error(R: Array, goal: InteractiveGoal) -> float:
-    """Return the angle error of a pose goal with free rotations, rad, as `partial_pose_relations` defines it."""
+    """Return the angle error of a pose goal with free rotations, rad, as `partial_pose_relations` defines it.
+
+    Args:
+        R: rotation of the link in the frame of the goal, (3, 3).
+        goal: the goal.
+    """
     fixed_rotations = [dof for dof in ROTATIONS if dof.name not in goal.free]
     match len(fixed_rotations):
         case 3:
@@ -148,26 +156,29 @@ def _rotation_error(R: Array, goal: InteractiveGoal) -> float:
             k = next(dof for dof in ROTATIONS if dof not in fixed_rotations).axis_index
             return math.atan2(math.hypot(R[(k + 1) % 3, k], R[(k + 2) % 3, k]), R[k, k])
         case 1:
-            of_link, of_goal = PERPENDICULAR_PAIRS[fixed_rotations[0]]
-            return abs(math.asin(max(-1.0, min(1.0, float(R[of_goal, of_link])))))
+            link_axis_index, goal_axis_index = PERPENDICULAR_PAIRS[fixed_rotations[0]]
+            return abs(math.asin(max(-1.0, min(1.0, float(R[goal_axis_index, link_axis_index])))))
         case _:
             return 0.0
 
 
 LOOK_AT_DISTANCE = 0.8
-"""Distance of a new look-at target from its link, in radii of the mechanism."""
+"""Distance of a new look-at target from its link, in radii of the bounding sphere of the mechanism."""
 
 
-def initial_frame(
+def initial_goal_pose(
     kind: GoalKind, X_world_link: Array, at: Vector, sizes: Vector, radius: float, centre: Array | None
 ) -> Array:
-    """Return the frame (4, 4) of a new goal that is met in the present configuration, so that nothing jumps.
+    """Return the pose (4, 4) in the world of a new goal.
+
+    The present configuration meets the goal, so the mechanism does not move. Only the point of an `on_terrain` goal may
+    be off the terrain.
 
     Args:
         X_world_link: pose of the link in the world, (4, 4).
         at: point of the link, in the frame of the link, m.
         sizes: see `default_sizes`.
-        radius: of the mechanism, m.
+        radius: radius of the bounding sphere of the mechanism, m.
         centre: centre of mass in the world, (3,), m; None if no link has mass.
     """
     R, p = X_world_link[:3, :3], X_world_link[:3, :3] @ at + X_world_link[:3, 3]
@@ -185,20 +196,22 @@ def initial_frame(
             return read_only(make_pose(R, p))
 
 
-def carried_frame(
-    goal: InteractiveGoal, X_before: Array, X_now: Array, centre: Array | None, terrain: Terrain | None
+def carried_goal_pose(
+    goal: InteractiveGoal, X_world_link_start: Array, X_world_link: Array, centre: Array | None, terrain: Terrain | None
 ) -> Array:
-    """Return the frame (4, 4) of a goal that moves with its link.
+    """Return the pose (4, 4) in the world of a goal that moves with its link.
 
-    The frame of a point, pose or orientation goal follows the link itself. Lines, planes, boxes and similar frames move
-    rigidly with the link. A centre-of-mass goal follows the centre of mass, and a goal on terrain stays on the terrain.
+    A point goal follows the point of the link; a pose or orientation goal also follows the orientation of the link.
+    Lines, planes, boxes and other goals move rigidly with the link. A centre-of-mass goal follows the centre of mass,
+    and a goal on terrain stays on the terrain.
 
     Args:
-        X_before, X_now: poses of the link in the world, at the start of the drag and now, (4, 4).
+        goal: the goal at the start of the drag.
+        X_world_link_start, X_world_link: poses of the link in the world, at the start of the drag and now, (4, 4).
         centre: centre of mass in the world, (3,), m; None if no link has mass.
-        terrain: for `on_terrain`.
+        terrain: terrain for an `on_terrain` goal, offset by the radius of the sphere of the goal.
     """
-    R, p = X_now[:3, :3], X_now[:3, :3] @ goal.at + X_now[:3, 3]
+    R, p = X_world_link[:3, :3], X_world_link[:3, :3] @ goal.at + X_world_link[:3, 3]
     match goal.kind:
         case "point":
             return make_pose(goal.X[:3, :3], p)
@@ -210,12 +223,12 @@ def carried_frame(
             height = p[2] if terrain is None else float(terrain.height(p[0], p[1]))
             return make_pose(goal.X[:3, :3], np.array([p[0], p[1], height]))
         case _:
-            return X_now @ inverse(X_before) @ goal.X
+            return X_world_link @ inverse(X_world_link_start) @ goal.X
 
 
 @dataclass(frozen=True, slots=True)
 class FrameStatus:
-    """Solver status for the header of a frame; see `StateHeader`."""
+    """Solver status for the header of a state frame; see `StateHeader`."""
 
     status: str = "IDLE"
     tag: int = 0
@@ -227,7 +240,7 @@ class FrameStatus:
 
     @staticmethod
     def from_state(state: LiveState, tag: int, layer: int = MAIN_LAYER, status: str | None = None) -> FrameStatus:
-        """Return the status of a solver state; `status` replaces its name."""
+        """Return the status of a solver state; if `status` is given, it replaces the name of the status."""
         return FrameStatus(
             status_name(state) if status is None else status,
             tag,
@@ -252,11 +265,12 @@ class FramePacker:
     """Packs state frames of one model and goal list.
 
     Attributes:
-        revision, goal_order: numbers of the `Model` and `Goals` events that the frames belong to.
+        revision, goal_order: numbers of the `Model` and `Goals` events that the state frames belong to.
         index: kinematics of the model.
         goals: the goals.
-        carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
-        terrain: terrain of each `on_terrain` goal, by goal number, offset by its radius.
+        carried_from: for each goal that moves with its link, by goal number: the pose of the link in the world at the
+            start of the drag, (4, 4).
+        terrains: terrain of each `on_terrain` goal, by goal number, offset by the radius of the sphere of the goal.
     """
 
     revision: int
@@ -264,17 +278,17 @@ class FramePacker:
     index: ModelIndex
     goals: tuple[InteractiveGoal, ...] = ()
     carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
-    terrain: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
+    terrains: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
 
     def with_edit_state(
         self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
     ) -> FramePacker:
         """Return the packer for another edit state, and for another goal order if given."""
-        terrain = self.terrain
-        if any((goal.kind == "on_terrain") != (goal.number in terrain) for goal in edit_state.goals):
-            terrain = goal_terrains(edit_state)
+        terrains = self.terrains
+        if any((goal.kind == "on_terrain") != (goal.number in terrains) for goal in edit_state.goals):
+            terrains = goal_terrains(edit_state)
         goal_order = self.goal_order if goal_order is None else goal_order
-        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrain)
+        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrains)
 
     def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
         """Return the state frame of the mechanism at q (nq,)."""
@@ -304,37 +318,38 @@ class FramePacker:
         return write_state(header, poses_to_array(X), index.dof_values(q, closures), goals, closures.gaps)
 
     def goal_rows(self, X: Array) -> Array:
-        """Return frames and errors of the goals, (G, 9), for link poses X (L, 4, 4)."""
+        """Return poses (position in m, wxyz) and errors (m, rad) of the G goals, (G, 9), for link poses X (L, 4, 4)."""
         rows = np.empty((len(self.goals), 9))
-        centre = self._centre(X)
+        centre = self._centre_of_mass(X)
         for row, goal in zip(rows, self.goals, strict=True):
-            X_link = X[self.index.link_numbers[goal.link]]
-            goal_now = self._carried(goal, X_link, centre)
+            X_world_link = X[self.index.link_indices[goal.link]]
+            goal_now = self._carried_goal(goal, X_world_link, centre)
             row[:7] = goal_now.pose
-            row[7:] = goal_error(goal_now, X_link, centre, self.terrain.get(goal.number))
+            row[7:] = goal_error(goal_now, X_world_link, centre, self.terrains.get(goal.number))
         return rows
 
     def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:
-        """Return the goals at q, with new frames for those that move with their links."""
+        """Return the goals at q, with new poses of the goals that move with their links."""
         if not self.carried_from:
             return self.goals
         X = self.index.link_poses(q)
-        centre = self._centre(X)
-        return tuple(self._carried(goal, X[self.index.link_numbers[goal.link]], centre) for goal in self.goals)
+        centre = self._centre_of_mass(X)
+        return tuple(self._carried_goal(goal, X[self.index.link_indices[goal.link]], centre) for goal in self.goals)
 
-    def _carried(self, goal: InteractiveGoal, X_link: Array, centre: Array | None) -> InteractiveGoal:
-        X_start = self.carried_from.get(goal.number)
-        if X_start is None:
+    def _carried_goal(self, goal: InteractiveGoal, X_world_link: Array, centre: Array | None) -> InteractiveGoal:
+        X_world_link_start = self.carried_from.get(goal.number)
+        if X_world_link_start is None:
             return goal
-        return goal.with_frame(carried_frame(goal, X_start, X_link, centre, self.terrain.get(goal.number)))
+        terrain = self.terrains.get(goal.number)
+        return goal.with_pose_matrix(carried_goal_pose(goal, X_world_link_start, X_world_link, centre, terrain))
 
-    def _centre(self, X: Array) -> Array | None:
+    def _centre_of_mass(self, X: Array) -> Array | None:
         needs_centre = any(goal.kind == "centre_of_mass" for goal in self.goals)
         return self.index.centre_of_mass(X) if needs_centre else None
 
 
 def status_name(state: LiveState) -> str:
-    """Return the name of the status in `STATUSES`."""
+    """Return the name of the status of a solver state, one of `STATUSES`."""
     if state.problem:
         return "PROBLEM"
     if state.status is Status.PENDING:

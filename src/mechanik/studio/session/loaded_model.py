@@ -23,19 +23,20 @@ from mechanik.studio.messages.events import ClosureInfo, JointInfo, LinkInfo, Mo
 from mechanik.studio.messages.requests import Vector
 from mechanik.studio.session.edit_state import pose_to_numbers
 from mechanik.studio.session.model_index import ModelIndex, dof_infos
+from mechanik.validation import format_count
 
 MAX_UPLOAD_LINKS = 1_000
 MAX_UPLOAD_DOFS = 1_000
 MAX_UPLOAD_LOOPS = 200
 """Maximum number of links, dofs and loops of an uploaded mechanism.
 
-The set-up time grows with the square of these numbers and slows down all other sessions.
+The set-up time grows with the square of these numbers, and a long set-up slows down all other sessions.
 """
 MAX_ANALYSED_DOFS = 150
 """Maximum number of dofs of a mechanism with loops for the analysis of mobility and structure.
 
-The analysis uses singular values of the whole mechanism, and its time grows with the cube: 600 dofs with 100 loops take
-seconds, 1500 dofs with 250 loops take minutes.
+The analysis uses singular values of the whole mechanism, and its time grows with the cube of the number of dofs: 600
+dofs with 100 loops take seconds, 1500 dofs with 250 loops take minutes.
 """
 
 
@@ -43,23 +44,23 @@ def check_upload_size(mechanism: Mechanism) -> None:
     """Reject a mechanism that is larger than a page may upload.
 
     Raises:
-        FormatError: it has too many links, dofs or loops.
+        FormatError: the mechanism has too many links, dofs or loops.
     """
-    counted = (
+    counts = (
         ("links", len(mechanism.links), MAX_UPLOAD_LINKS),
         ("degrees of freedom", mechanism.nv, MAX_UPLOAD_DOFS),
         ("loops", len(mechanism.closures), MAX_UPLOAD_LOOPS),
     )
-    for label, count, limit in counted:
-        if count > limit:
+    for label, count, max_count in counts:
+        if count > max_count:
             raise FormatError(
-                f"this mechanism has {count} {label}; at most {limit} can be uploaded. "
-                "mk.Studio in Python opens larger mechanisms"
+                f"this mechanism has {count} {label}; at most {max_count} can be uploaded. "
+                "Open a larger mechanism with mk.Studio in Python"
             )
 
 
 def can_analyse(mechanism: Mechanism) -> bool:
-    """Return whether the mechanism is small enough for the analysis of mobility and structure."""
+    """Return whether the mechanism is small enough for the analysis of mobility and structure, or has no loops."""
     return mechanism.nv <= MAX_ANALYSED_DOFS or not (mechanism.closures or mechanism.joint_constraints)
 
 
@@ -79,34 +80,34 @@ MESH_MEDIA_TYPES = {
 
 
 class MeshStore:
-    """The mesh files of a mechanism and the files they refer to, each stored once, by number.
+    """The mesh files of a mechanism and the files that they refer to, each with a number for its address.
 
     Args:
         mechanism: the mechanism.
         files: uploaded files, by the path or uri in the meshes; files that a mesh refers to, by their name in
             `MeshDependencies`.
-        may_read_disk: whether files on this machine that a file reader has found may be read; never for an uploaded
+        may_read_disk: whether files on this machine that a file reader has found may be read; False for an uploaded
             mechanism.
-        address: prefix of the address of a mesh on the server.
+        address: URL path of the meshes on the server; the number of a mesh follows it.
     """
 
     def __init__(self, mechanism: Mechanism, files: Mapping[str, bytes], may_read_disk: bool, address: str) -> None:
-        self._files, self._may_read = dict(files), may_read_disk
-        self._generated: dict[HeightField | ConvexMesh, str] = {}
+        self._files, self._may_read_disk = dict(files), may_read_disk
+        self._generated_names: dict[HeightField | ConvexMesh, str] = {}
         self._numbers: dict[str, int] = {}
         self._dependencies: dict[str, dict[str, str]] = {}
         self._addresses: dict[str, str] = {}
         self._address = address
         links = mechanism.links.values()
-        self.add_shapes(placed.shape for link in links for placed in (*link.visuals, *link.collisions))
+        self.add_shapes(instance.shape for link in links for instance in (*link.visuals, *link.collisions))
 
     def add_shapes(self, shapes: Iterable[Shape]) -> None:
         """Add shapes that will be drawn, such as obstacles."""
         new_names: list[str] = []
         for shape in shapes:
             name = None
-            if isinstance(shape, HeightField | ConvexMesh) and shape not in self._generated:
-                name = self._generated[shape] = f"made/{len(self._generated)}.stl"
+            if isinstance(shape, HeightField | ConvexMesh) and shape not in self._generated_names:
+                name = self._generated_names[shape] = f"made/{len(self._generated_names)}.stl"
                 self._files[name] = _stl(shape)
             elif isinstance(shape, Mesh):
                 name = self._file_name(shape)
@@ -126,10 +127,10 @@ class MeshStore:
                     new_names.append(path)
         self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._checksum(name)}" for name in new_names}
 
-    def shape_info(self, placed: ShapeInstance) -> ShapeInfo:
+    def shape_info(self, instance: ShapeInstance) -> ShapeInfo:
         """Return a shape as pages receive it."""
-        shape, mesh, extension, dependencies = placed.shape, None, "", dict[str, str]()
-        pose = placed.pose
+        shape, mesh, extension, dependencies = instance.shape, None, "", dict[str, str]()
+        pose = instance.pose
         match shape:
             case Box():
                 kind, sizes = "box", list(shape.size)
@@ -139,12 +140,12 @@ class MeshStore:
                 kind, sizes = "cylinder", [shape.radius, shape.length]
             case Capsule():
                 kind, sizes = "capsule", [shape.radius, shape.length]
-            case HalfSpace():  # drawn as a slab with the true upper face
+            case HalfSpace():  # drawn as a flat box whose upper face is a part of the surface
                 kind, sizes = "box", [HALF_SPACE_SIZE, HALF_SPACE_SIZE, HALF_SPACE_THICKNESS]
                 pose = Pose.from_matrix(pose.matrix @ translation((0.0, 0.0, -0.5 * HALF_SPACE_THICKNESS)))
             case HeightField() | ConvexMesh():
                 kind, sizes = "mesh", [1.0, 1.0, 1.0]
-                mesh, extension = self._addresses[self._generated[shape]], "stl"
+                mesh, extension = self._addresses[self._generated_names[shape]], "stl"
             case Mesh():
                 kind, sizes = "mesh", list(shape.scale)
                 name = self._file_name(shape)
@@ -155,10 +156,10 @@ class MeshStore:
                     for reference, path in self._dependencies.get(name or "", {}).items()
                 }
         x, y, z = pose.position.tolist()
-        w, a, b, c = pose.wxyz.tolist()
-        rgba = None if placed.material is None else placed.material.rgba
+        qw, qx, qy, qz = pose.wxyz.tolist()
+        rgba = None if instance.material is None else instance.material.rgba
         return ShapeInfo(
-            kind, [float(size) for size in sizes], (x, y, z, w, a, b, c), rgba, mesh, extension, dependencies
+            kind, [float(size) for size in sizes], (x, y, z, qw, qx, qy, qz), rgba, mesh, extension, dependencies
         )
 
     def read(self, number: int) -> tuple[bytes, str]:
@@ -166,7 +167,7 @@ class MeshStore:
 
         Raises:
             UnknownName: there is no such number.
-            FileMissing: the file cannot be read or is too large.
+            FileMissing: the file cannot be read, or is larger than `MAX_MESH_FILE_BYTES`.
         """
         name = next((name for name, k in self._numbers.items() if k == number), None)
         if name is None:
@@ -174,12 +175,12 @@ class MeshStore:
         content = self.read_file(name)
         if content is None:
             raise FileMissing(
-                f"the file {Path(name).name} cannot be read, or has more than {MAX_MESH_FILE_BYTES} bytes"
+                f"the mesh file {Path(name).name} cannot be read, or is larger than {MAX_MESH_FILE_BYTES // 2**20} MiB"
             )
         return content, MESH_MEDIA_TYPES.get(file_extension(name), "application/octet-stream")
 
     def all_files(self) -> dict[str, bytes]:
-        """Return every mesh that can be read and the files they refer to, by address."""
+        """Return the content of every mesh file that can be read and of the files that they refer to, by address."""
         files: dict[str, bytes] = {}
         for name, address in self._addresses.items():
             if (data := self.read_file(name)) is not None:
@@ -192,7 +193,7 @@ class MeshStore:
             return self._files[name]
         path = Path(name)
         with contextlib.suppress(OSError, ValueError):
-            if self._may_read and path.is_file() and path.stat().st_size <= MAX_MESH_FILE_BYTES:
+            if self._may_read_disk and path.is_file() and path.stat().st_size <= MAX_MESH_FILE_BYTES:
                 return path.read_bytes()
         return None
 
@@ -217,22 +218,22 @@ class MeshStore:
         for name in (mesh.path, mesh.uri):
             if name is not None and name in self._files:
                 return name
-        return mesh.path if self._may_read else None
+        return mesh.path if self._may_read_disk else None
 
 
 def _stl(shape: HeightField | ConvexMesh) -> bytes:
     """Return a shape as a binary STL file, which pages can draw."""
     body = tessellate(shape)
     assert body is not None
-    facets = np.zeros(len(body.corners), dtype=[("normal", "<f4", 3), ("at", "<f4", (3, 3)), ("rest", "<u2")])
+    facets = np.zeros(len(body.corners), dtype=[("normal", "<f4", 3), ("points", "<f4", (3, 3)), ("attributes", "<u2")])
     facets["normal"] = body.normals[body.corners[:, 0]]
-    facets["at"] = body.points[body.corners]
+    facets["points"] = body.points[body.corners]
     return bytes(80) + struct.pack("<I", len(facets)) + facets.tobytes()
 
 
 SourceKind = Literal["", "dh", "arm_2d", "arm_3d", "json", "urdf"]
 ModelSource = tuple[SourceKind, str]
-"""Kind and text from which `EditModel` would make the model; both empty if there are none."""
+"""Kind and text for `EditModel`; both empty if the model was not made from text."""
 
 
 class LoadedModel:
@@ -242,12 +243,12 @@ class LoadedModel:
         mechanism: the mechanism; not copied.
         title: title for users.
         files, may_read_disk: see `MeshStore`.
-        source: kind and text for `EditModel`.
-        mesh_address: address of its meshes on the server, without the number.
+        source: kind and text for `EditModel`; both empty if the model was not made from text.
+        mesh_address: URL path of its meshes on the server; the number of a mesh follows it.
 
     Attributes:
         meshes: mesh files.
-        index: kinematics for frames.
+        index: kinematics for state frames.
         has_collision_shapes: whether any link has a collision shape.
     """
 
@@ -273,21 +274,29 @@ class LoadedModel:
         return sum(map(len, self.files.values()))
 
     def rebuild_index(self) -> None:
-        """Update `index` after a change of limits, which the closure measurement uses."""
+        """Update `index` after a change of limits, which `ClosureMeter` uses."""
         self.index = ModelIndex(self.mechanism)
 
 
 DEFAULT_VIEW: Vector = (0.62, -0.68, 0.39)
-"""View direction for mechanisms that are not planar: from the front, slightly from the side and from above."""
+"""Direction from a mechanism that is not planar to the camera: between x and -y, 23 degrees above the horizontal."""
 MIN_RADIUS = 0.02
 """Minimum radius of the bounding sphere, m."""
 PARALLEL_TOLERANCE = 1e-6
+"""Largest component of an angular velocity (rad) or linear velocity (m) per unit of a dof that counts as zero."""
 MAX_WARNINGS = 12
+"""Maximum number of warnings of the file reader that pages show."""
 
 
 def model_info(
-    model: LoadedModel, q: Array, revision: int, locked: frozenset[int], hidden: frozenset[str], resets_view: bool
+    model: LoadedModel,
+    q: Array,
+    revision: int,
+    locked_dofs: frozenset[int],
+    hidden_links: frozenset[str],
+    resets_view: bool,
 ) -> Model:
+    """Return the `Model` event of a model at q (nq,)."""
     mechanism, X = model.mechanism, model.index.link_poses(q)
     centre, radius = bounding_sphere(mechanism, X)
     source_kind, source = model.source
@@ -295,9 +304,9 @@ def model_info(
         revision=revision,
         name=mechanism.name,
         title=model.title or mechanism.name,
-        links=_links(model, hidden),
+        links=_links(model, hidden_links),
         joints=_joints(model),
-        dofs=dof_infos(mechanism, model.index.dofs, locked),
+        dofs=dof_infos(mechanism, model.index.dofs, locked_dofs),
         closures=_closures(model),
         configurations=list(mechanism.configurations),
         about=describe(mechanism),
@@ -311,7 +320,7 @@ def model_info(
     )
 
 
-def _links(model: LoadedModel, hidden: frozenset[str]) -> list[LinkInfo]:
+def _links(model: LoadedModel, hidden_links: frozenset[str]) -> list[LinkInfo]:
     joints = {joint: k for k, joint in enumerate(model.mechanism.joints.values())}
     return [
         LinkInfo(
@@ -319,7 +328,7 @@ def _links(model: LoadedModel, hidden: frozenset[str]) -> list[LinkInfo]:
             parent=joints.get(link.parent, -1),  # type: ignore[arg-type]
             visuals=[model.meshes.shape_info(shape) for shape in link.visuals],
             collisions=[model.meshes.shape_info(shape) for shape in link.collisions],
-            visible=name not in hidden,
+            visible=name not in hidden_links,
         )
         for name, link in model.mechanism.links.items()
     ]
@@ -329,7 +338,7 @@ def _joints(model: LoadedModel) -> list[JointInfo]:
     links = {link: k for k, link in enumerate(model.mechanism.links.values())}
     dofs: dict[int, list[int]] = {}
     for k, dof in enumerate(model.index.dofs):
-        dofs.setdefault(dof.joint_number, []).append(k)
+        dofs.setdefault(dof.joint_index, []).append(k)
     return [
         JointInfo(
             name=name,
@@ -337,9 +346,9 @@ def _joints(model: LoadedModel) -> list[JointInfo]:
             parent=links.get(joint.parent, -1),  # type: ignore[arg-type]
             child=-1 if joint.is_closure or joint.child is None else links[joint.child],
             pose=pose_to_numbers(joint.matrix),
-            dofs=dofs.get(number, []),
+            dofs=dofs.get(joint_index, []),
         )
-        for number, (name, joint) in enumerate(model.mechanism.joints.items())
+        for joint_index, (name, joint) in enumerate(model.mechanism.joints.items())
     ]
 
 
@@ -358,40 +367,49 @@ def _closures(model: LoadedModel) -> list[ClosureInfo]:
     ]
 
 
-def joint_kind(free: tuple[DoF, ...]) -> str:
-    """Return the common name of a joint with these dofs."""
-    turns = sum(dof.is_rotation for dof in free)
+def joint_kind(free_dofs: tuple[DoF, ...]) -> str:
+    """Return the common name of a joint with these dofs, or the names of the dofs if there is no common name."""
+    rotation_count = sum(dof.is_rotation for dof in free_dofs)
     names = {
         (0, 0): "fixed", (0, 1): "revolute", (1, 0): "prismatic", (0, 2): "universal", (0, 3): "spherical",
         (1, 1): "cylindrical", (2, 1): "planar", (3, 0): "translational", (3, 3): "floating",
     }  # fmt: skip
-    return names.get((len(free) - turns, turns), " ".join(dof.name for dof in free))
+    translation_count = len(free_dofs) - rotation_count
+    return names.get((translation_count, rotation_count), " ".join(dof.name for dof in free_dofs))
 
 
 def describe(mechanism: Mechanism) -> list[str]:
     """Return sentences for users: loops and mobility first, then warnings of the file reader."""
     if can_analyse(mechanism):
-        first = mechanism.explain(next(iter(mechanism.links), None)).split("\n\n")[0].replace("\n", " ")
+        mobility_text = mechanism.explain(next(iter(mechanism.links), None)).split("\n\n")[0].replace("\n", " ")
     else:
-        name, loops = mechanism.name or "This mechanism", len(mechanism.closures)
-        first = f"{name} has {mechanism.nv} degrees of freedom and {loops} loops: too many to compute its mobility."
+        name, loop_text = mechanism.name or "This mechanism", format_count(len(mechanism.closures), "loop")
+        mobility_text = (
+            f"{name} has {mechanism.nv} degrees of freedom and {loop_text}: too many to compute its mobility."
+        )
     warnings = [str(warning) for warning in mechanism.warnings]
-    omitted_warnings = [f"And {len(warnings) - MAX_WARNINGS} more warnings."] if len(warnings) > MAX_WARNINGS else []
-    return [first, *warnings[:MAX_WARNINGS], *omitted_warnings]
+    omitted_count = len(warnings) - MAX_WARNINGS
+    omission_text = [f"And {format_count(omitted_count, 'more warning')}."] if omitted_count > 0 else []
+    return [mobility_text, *warnings[:MAX_WARNINGS], *omission_text]
 
 
 def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
-    """Return centre and radius (m) of a sphere around all frames and simple shapes, for link poses X (L, 4, 4)."""
-    places: list[Array] = [np.zeros(3)]
-    sizes: list[float] = [0.0]
-    for X_link, link in zip(X, mechanism.links.values(), strict=True):
-        places.append(X_link[:3, 3])
-        sizes.append(0.0)
-        for shape in (*link.visuals, *link.collisions):
-            if not isinstance(shape.shape, Mesh):
-                places.append(X_link[:3, :3] @ shape.pose.position + X_link[:3, 3])
-                sizes.append(_shape_radius(shape))
-    points, radii = np.array(places[1:] or places), np.array(sizes[1:] or sizes)[:, None]
+    """Return centre (m, world) and radius (m) of a sphere around all link origins and all shapes except mesh files.
+
+    Args:
+        mechanism: the mechanism.
+        X: poses of all links in the world, (L, 4, 4).
+    """
+    positions: list[Array] = [np.zeros(3)]
+    shape_radii: list[float] = [0.0]
+    for X_world_link, link in zip(X, mechanism.links.values(), strict=True):
+        positions.append(X_world_link[:3, 3])
+        shape_radii.append(0.0)
+        for instance in (*link.visuals, *link.collisions):
+            if not isinstance(instance.shape, Mesh):
+                positions.append(X_world_link[:3, :3] @ instance.pose.position + X_world_link[:3, 3])
+                shape_radii.append(_shape_radius(instance))
+    points, radii = np.array(positions[1:] or positions), np.array(shape_radii[1:] or shape_radii)[:, None]
     low, high = (points - radii).min(axis=0), (points + radii).max(axis=0)
     centre = (low + high) / 2
     radius = float((np.linalg.norm(points - centre, axis=1) + radii[:, 0]).max())
@@ -399,9 +417,9 @@ def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
     return (x, y, z), max(radius, MIN_RADIUS)
 
 
-def _shape_radius(placed: ShapeInstance) -> float:
-    """Return the distance of the farthest point of a shape from its origin, m."""
-    shape = placed.shape
+def _shape_radius(instance: ShapeInstance) -> float:
+    """Return a radius (m) around the origin of a shape that contains the shape; 0 for half-spaces and height fields."""
+    shape = instance.shape
     if isinstance(shape, ConvexMesh):
         return float(np.linalg.norm(shape.points, axis=1).max())
     sizes = getattr(shape, "size", None)
@@ -411,23 +429,27 @@ def _shape_radius(placed: ShapeInstance) -> float:
 
 
 def view_direction(mechanism: Mechanism, q: Array) -> Vector:
-    """Return the best view direction: the normal of the plane of motion of a planar mechanism, else `DEFAULT_VIEW`."""
+    """Return the direction from the mechanism to the camera, a unit vector in the world.
+
+    For a planar mechanism this is the normal of the plane of motion, else `DEFAULT_VIEW`. A mechanism without rotations
+    does not count as planar.
+    """
     axis: Array | None = None
-    slides: list[Array] = []
+    translations: list[Array] = []  # linear velocities of links before the first rotation is found
     for name in mechanism.links:  # link by link: all Jacobians at once would take memory of links times dofs
         J = mechanism.jacobian(name, q)
         axes = J[3:, np.linalg.norm(J[3:], axis=0) > PARALLEL_TOLERANCE]
         if axis is None and axes.size:
             axis = axes[:, 0] / np.linalg.norm(axes[:, 0])
         if axis is None:
-            slides.append(J[:3, np.linalg.norm(J[:3], axis=0) > PARALLEL_TOLERANCE])
+            translations.append(J[:3, np.linalg.norm(J[:3], axis=0) > PARALLEL_TOLERANCE])
         elif not _is_in_plane(axis, axes, J[:3]):
             return DEFAULT_VIEW
-    if axis is None or not all(_is_in_plane(axis, None, velocities) for velocities in slides):
+    if axis is None or not all(_is_in_plane(axis, None, velocities) for velocities in translations):
         return DEFAULT_VIEW
-    # so that x is to the right and z up, or y up when seen from above
-    against = axis @ np.array([1.0, -1.0, 1.0]) < 0.0
-    x, y, z = (-axis if against else axis).tolist()
+    # the camera sees x to the right and z up; in a horizontal plane, it sees y up
+    is_reversed = axis @ np.array([1.0, -1.0, 1.0]) < 0.0
+    x, y, z = (-axis if is_reversed else axis).tolist()
     return x, y, z
 
 
@@ -439,7 +461,7 @@ def is_planar_linkage(mechanism: Mechanism, q: Array) -> bool:
     return bool(mechanism.closures) and view_direction(mechanism, q) is not DEFAULT_VIEW
 
 
-def _is_in_plane(axis: Array, axes: Array | None, linear: Array) -> bool:
-    """Return whether rotation axes (3, n) are parallel to `axis` and linear velocities (3, n) normal to it."""
-    about = axes is None or np.abs(axes - axis[:, None] * (axis @ axes)).max(initial=0.0) <= PARALLEL_TOLERANCE
-    return bool(about) and bool(np.abs(axis @ linear).max(initial=0.0) <= PARALLEL_TOLERANCE)
+def _is_in_plane(axis: Array, axes: Array | None, velocities: Array) -> bool:
+    """Return whether rotation axes (3, n) are parallel to `axis` and linear velocities (3, n) are normal to it."""
+    are_parallel = axes is None or np.abs(axes - axis[:, None] * (axis @ axes)).max(initial=0.0) <= PARALLEL_TOLERANCE
+    return bool(are_parallel) and bool(np.abs(axis @ velocities).max(initial=0.0) <= PARALLEL_TOLERANCE)

@@ -1,7 +1,10 @@
-"""Dofs, values and closures of a mechanism in the order that pages use, computed from q for each frame.
+"""Dofs, values and closures of a mechanism in the order that pages use, computed from q for each state frame.
 
 `ModelIndex` never changes after construction. `ClosureMeter` evaluates all closures at once: it fits the free dofs of
-each closing joint to the relative pose of its two frames, and what remains is the closure error.
+each closing joint to the relative pose of its two frames. The part of the relative pose that no free dof can produce is
+the closure gap.
+
+Shapes: L links, C closures, V values of all dofs (three for a spherical joint, one for any other dof).
 """
 
 from __future__ import annotations
@@ -27,34 +30,35 @@ DOF_MOTION_ORDER = (*TRANSLATIONS, *reversed(ROTATIONS))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedDof:
-    """A dof of a joint, or all rotations of a spherical joint, with its indices in q and in the frame values.
+    """A dof of a joint, or all rotations of a spherical joint, with its indices in q and in the values of state frames.
 
     Attributes:
-        name: `elbow`, or `base.X` if the joint has several dofs.
+        name: `elbow` if the joint has one entry; else `base.X`, and `base.rotation` for its spherical entry.
         joint: name of the joint.
-        joint_number: index of the joint.
-        dof: None for a spherical joint.
-        axis: in the frame of the joint.
-        value_index: index of its first number in the frame values.
-        q_index: index in q of its own coordinate, of that of its leader, or of the quaternion; -1 for a closing joint.
-        ratio, offset: value = ratio * q[q_index] + offset.
-        leader: index of the dof that it follows (mimic); -1: independent.
-        closure: index of the loop that its joint closure_index; -1: none.
-        other_dofs: number of other dofs of its joint.
+        joint_index: index of the joint.
+        dof: the dof of the joint; None for the rotations of a spherical joint.
+        axis: unit vector in the frame of the joint; its z axis for a spherical joint.
+        value_index: index of its first value in the values of a state frame.
+        q_index: index in q of its coordinate, or of the first entry of its quaternion. A mimic dof has the index of its
+            leader. -1 for a closing joint.
+        ratio, offset: value = ratio * q[q_index] + offset; 1 and 0 for an independent dof.
+        leader_index: index of the dof that a mimic dof follows; -1: the dof is independent.
+        closure_index: index of the closure, if the joint closes a loop and the dof is independent; else -1.
+        other_dof_count: number of other dofs of its joint.
     """
 
     name: str
     joint: str
-    joint_number: int
+    joint_index: int
     dof: DoF | None
     axis: Vector
     value_index: int
     q_index: int
     ratio: float = 1.0
     offset: float = 0.0
-    leader: int = -1
-    closure: int = -1
-    other_dofs: int = 0
+    leader_index: int = -1
+    closure_index: int = -1
+    other_dof_count: int = 0
 
     @property
     def is_spherical(self) -> bool:
@@ -70,9 +74,9 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
     indices_by_joint, names = mechanism.kinematics.joint_indices, list(mechanism.joints)
     closures = list(mechanism.closures)
     dofs: list[IndexedDof] = []
-    leaders: dict[tuple[Joint, DoF], int] = {}
+    index_by_dof: dict[tuple[Joint, DoF], int] = {}
     value_count = 0
-    for number, (name, joint) in enumerate(mechanism.joints.items()):
+    for joint_index, (name, joint) in enumerate(mechanism.joints.items()):
         indices = indices_by_joint.get(joint)
         closure_index = closures.index(name) if joint.is_closure else -1
         if indices is None and closure_index < 0:
@@ -80,23 +84,23 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
         axes = quaternion.to_matrix(joint.axes_wxyz)
         is_spherical = joint.has_quaternion
         scalar_dofs = [dof for dof in DOF_MOTION_ORDER if dof in joint.dof and not (is_spherical and dof.is_rotation)]
-        other_dofs = len(scalar_dofs) + is_spherical - 1
+        other_dof_count = len(scalar_dofs) + is_spherical - 1
         for dof in scalar_dofs:
             label = name if len(joint.dof) == 1 else f"{name}.{dof.name}"
             x, y, z = axes[:, dof.axis_index].tolist()
             q_index = -1 if indices is None else indices.q.get(dof, -1)
-            leaders[joint, dof] = len(dofs)
+            index_by_dof[joint, dof] = len(dofs)
             dofs.append(
                 IndexedDof(
                     label,
                     name,
-                    number,
+                    joint_index,
                     dof,
                     (x, y, z),
                     value_count,
                     q_index,
-                    closure=closure_index,
-                    other_dofs=other_dofs,
+                    closure_index=closure_index,
+                    other_dof_count=other_dof_count,
                 )
             )
             value_count += 1
@@ -108,101 +112,109 @@ def list_dofs(mechanism: Mechanism) -> tuple[IndexedDof, ...]:
                 IndexedDof(
                     label,
                     name,
-                    number,
+                    joint_index,
                     None,
                     (x, y, z),
                     value_count,
                     q_index,
-                    closure=closure_index,
-                    other_dofs=other_dofs,
+                    closure_index=closure_index,
+                    other_dof_count=other_dof_count,
                 )
             )
             value_count += 3
-    return tuple(_with_leader(dof, mechanism.joints[names[dof.joint_number]], leaders, dofs) for dof in dofs)
+    return tuple(_with_leader(dof, mechanism.joints[names[dof.joint_index]], index_by_dof, dofs) for dof in dofs)
 
 
 def _with_leader(
-    indexed: IndexedDof, joint: Joint, leaders: dict[tuple[Joint, DoF], int], dofs: Sequence[IndexedDof]
+    indexed_dof: IndexedDof, joint: Joint, index_by_dof: dict[tuple[Joint, DoF], int], dofs: Sequence[IndexedDof]
 ) -> IndexedDof:
     """Return the dof with the data of its leader, if it is a mimic dof."""
-    coupling = next((coupling for coupling in joint.couplings if coupling.dof is indexed.dof), None)
+    coupling = next((coupling for coupling in joint.couplings if coupling.dof is indexed_dof.dof), None)
     if coupling is None:
-        return indexed
+        return indexed_dof
     leader, dof, ratio, offset = coupling.resolve()
-    leader_index = leaders[leader, dof]
+    leader_index = index_by_dof[leader, dof]
     return replace(
-        indexed, q_index=dofs[leader_index].q_index, ratio=ratio, offset=offset, leader=leader_index, closure=-1
+        indexed_dof,
+        q_index=dofs[leader_index].q_index,
+        ratio=ratio,
+        offset=offset,
+        leader_index=leader_index,
+        closure_index=-1,
     )
 
 
-def dof_infos(mechanism: Mechanism, dofs: Sequence[IndexedDof], locked: frozenset[int]) -> list[DofInfo]:
+def dof_infos(mechanism: Mechanism, dofs: Sequence[IndexedDof], locked_dofs: frozenset[int]) -> list[DofInfo]:
     """Return the dofs as pages receive them."""
-    return [_dof_info(mechanism.joints[dof.joint], dof, k in locked) for k, dof in enumerate(dofs)]
+    return [_dof_info(mechanism.joints[dof.joint], dof, k in locked_dofs) for k, dof in enumerate(dofs)]
 
 
-def _dof_info(joint: Joint, dof: IndexedDof, locked: bool) -> DofInfo:
+def _dof_info(joint: Joint, dof: IndexedDof, is_locked: bool) -> DofInfo:
     lower, upper, rest_value = -math.inf, math.inf, None
     if dof.dof is not None:
         lower, upper = joint.effective_limits(dof.dof)
         rest_value = joint.rest_value(dof.dof)
     return DofInfo(
         name=dof.name,
-        joint=dof.joint_number,
+        joint=dof.joint_index,
         kind="spherical" if dof.dof is None else "rotation" if dof.dof.is_rotation else "translation",
         axis=dof.axis,
         value=dof.value_index,
         lower=lower if math.isfinite(lower) else None,
         upper=upper if math.isfinite(upper) else None,
         rest=rest_value,
-        locked=locked,
-        mimics=dof.leader,
+        locked=is_locked,
+        mimics=dof.leader_index,
     )
 
 
 class DofValueReader:
-    """Computes the values of all dofs, (V,), from q and from the closure measurements."""
+    """Computes the values of all dofs, (V,), from q and from the measured closures."""
 
     def __init__(self, dofs: Sequence[IndexedDof]) -> None:
-        tree = [dof for dof in dofs if dof.closure < 0 and not dof.is_spherical]
-        spherical = [dof for dof in dofs if dof.closure < 0 and dof.is_spherical]
-        closing = [dof for dof in dofs if dof.closure >= 0 and dof.dof is not None]
-        closing_spherical = [dof for dof in dofs if dof.closure >= 0 and dof.is_spherical]
+        tree_dofs = [dof for dof in dofs if dof.closure_index < 0 and not dof.is_spherical]
+        spherical_dofs = [dof for dof in dofs if dof.closure_index < 0 and dof.is_spherical]
+        closing_dofs = [dof for dof in dofs if dof.closure_index >= 0 and dof.dof is not None]
+        closing_spherical_dofs = [dof for dof in dofs if dof.closure_index >= 0 and dof.is_spherical]
         self.count = sum(3 if dof.is_spherical else 1 for dof in dofs)
-        self._tree_to = np.array([dof.value_index for dof in tree], dtype=np.int64)
-        self._tree_from = np.array([dof.q_index for dof in tree], dtype=np.int64)
-        self._ratio, self._offset = np.array([dof.ratio for dof in tree]), np.array([dof.offset for dof in tree])
-        self._spherical_to = np.array(
-            [range(dof.value_index, dof.value_index + 3) for dof in spherical], dtype=np.int64
-        ).reshape(-1, 3)
-        self._spherical_from = np.array(
-            [range(dof.q_index, dof.q_index + 4) for dof in spherical], dtype=np.int64
-        ).reshape(-1, 4)
-        self._closing_to = np.array([dof.value_index for dof in closing], dtype=np.int64)
-        self._closing_from = (
-            np.array([dof.closure for dof in closing], dtype=np.int64),
-            np.array([int(dof.dof or 0) for dof in closing], dtype=np.int64),
+        self._tree_value_indices = np.array([dof.value_index for dof in tree_dofs], dtype=np.int64)
+        self._tree_q_indices = np.array([dof.q_index for dof in tree_dofs], dtype=np.int64)
+        self._ratios, self._offsets = (
+            np.array([dof.ratio for dof in tree_dofs]),
+            np.array([dof.offset for dof in tree_dofs]),
         )
-        self._rotation_vector_to = np.array(
-            [range(dof.value_index, dof.value_index + 3) for dof in closing_spherical], dtype=np.int64
+        self._spherical_value_indices = np.array(
+            [range(dof.value_index, dof.value_index + 3) for dof in spherical_dofs], dtype=np.int64
         ).reshape(-1, 3)
-        self._rotation_vector_from = np.array([dof.closure for dof in closing_spherical], dtype=np.int64)
+        self._spherical_q_indices = np.array(
+            [range(dof.q_index, dof.q_index + 4) for dof in spherical_dofs], dtype=np.int64
+        ).reshape(-1, 4)
+        self._closing_value_indices = np.array([dof.value_index for dof in closing_dofs], dtype=np.int64)
+        self._closing_entries = (
+            np.array([dof.closure_index for dof in closing_dofs], dtype=np.int64),
+            np.array([int(dof.dof or 0) for dof in closing_dofs], dtype=np.int64),
+        )
+        self._rotation_vector_value_indices = np.array(
+            [range(dof.value_index, dof.value_index + 3) for dof in closing_spherical_dofs], dtype=np.int64
+        ).reshape(-1, 3)
+        self._rotation_vector_closures = np.array([dof.closure_index for dof in closing_spherical_dofs], dtype=np.int64)
 
-    def read(self, q: Array, measured: Array, rotation_vectors: Array) -> Array:
+    def read(self, q: Array, closure_values: Array, rotation_vectors: Array) -> Array:
         """Return the values of all dofs, (V,), m and rad.
 
         Args:
             q: configuration, (nq,).
-            measured: dof values of closing joints, (C, 6), see `ClosureState.values`.
-            rotation_vectors: of closing spherical joints, (C, 3).
+            closure_values: dof values of closing joints, (C, 6), see `ClosureState.values`.
+            rotation_vectors: rotation vectors of closing spherical joints, (C, 3), rad.
         """
         values = np.empty(self.count)
-        values[self._tree_to] = self._ratio * q[self._tree_from] + self._offset
-        if len(self._spherical_to):
-            values[self._spherical_to] = quaternion.log(q[self._spherical_from])
-        if len(self._closing_to):
-            values[self._closing_to] = measured[self._closing_from]
-        if len(self._rotation_vector_to):
-            values[self._rotation_vector_to] = rotation_vectors[self._rotation_vector_from]
+        values[self._tree_value_indices] = self._ratios * q[self._tree_q_indices] + self._offsets
+        if len(self._spherical_value_indices):
+            values[self._spherical_value_indices] = quaternion.log(q[self._spherical_q_indices])
+        if len(self._closing_value_indices):
+            values[self._closing_value_indices] = closure_values[self._closing_entries]
+        if len(self._rotation_vector_value_indices):
+            values[self._rotation_vector_value_indices] = rotation_vectors[self._rotation_vector_closures]
         return values
 
 
@@ -211,12 +223,13 @@ Indices = npt.NDArray[np.int64]
 
 
 class ClosureState(NamedTuple):
-    """Errors and joint values of all closures.
+    """Gaps and joint values of all closures.
 
     Attributes:
-        gaps: closure errors, (C, 2), m and rad, that remain with the best values of the free dofs.
-        values: X Y Z EX EY EZ of each closing joint, (C, 6), m and rad; zero where not free.
-        rotation_vectors: of closing spherical joints, (C, 3), rad.
+        gaps: closure gaps with the best values of the free dofs, (C, 2), m and rad.
+        values: X Y Z EX EY EZ of each closing joint, (C, 6), m and rad; zero for dofs that are not free, and for the
+            rotations of a spherical joint.
+        rotation_vectors: rotation vectors of closing spherical joints, (C, 3), rad; zero for other joints.
     """
 
     gaps: Array
@@ -225,9 +238,9 @@ class ClosureState(NamedTuple):
 
 
 class ClosureMeter:
-    """Measures all closures of a mechanism; angles are unwrapped to be nearest to those at construction.
+    """Measures all closures of a mechanism; full rotations are added to angles, see `_unwrap`.
 
-    Frame a is the frame of the closing joint on its parent link (or the world), frame b its frame on the closed link.
+    Frame a is the frame of the closing joint on its parent link (or the world). Frame b is its frame on the other link.
     Closures are grouped by the number of free rotations of the joint, since each number has its own formulas.
     """
 
@@ -235,70 +248,76 @@ class ClosureMeter:
         links = {link: k for k, link in enumerate(mechanism.links.values())}
         closures = list(mechanism.closures.values())
         self.count = len(closures)
-        frames: list[tuple[Array, Array]] = []
-        ends: list[tuple[int, int]] = []
+        closure_frames: list[tuple[Array, Array]] = []
+        closure_links: list[tuple[int, int]] = []
         for closure in closures:
             axes = make_pose(quaternion.to_matrix(closure.joint.axes_wxyz), np.zeros(3))
             parent = closure.joint.parent
-            ends.append((links[parent] if isinstance(parent, Link) else -1, links[closure.link]))
-            frames.append((closure.joint.matrix @ axes, closure.at.matrix @ axes))
-        self._a = np.array([a for a, _ in ends], dtype=np.int64)
-        self._b = np.array([b for _, b in ends], dtype=np.int64)
-        self._attached_to_world = np.flatnonzero(self._a < 0)
-        self._X_a = np.array([a for a, _ in frames]).reshape(-1, 4, 4)
-        self._X_b = np.array([b for _, b in frames]).reshape(-1, 4, 4)
-        free = np.array([[dof in closure.free_dof for dof in DoF] for closure in closures], dtype=bool).reshape(-1, 6)
-        self._free_translations = free[:, :3]
+            closure_links.append((links[parent] if isinstance(parent, Link) else -1, links[closure.link]))
+            closure_frames.append((closure.joint.matrix @ axes, closure.at.matrix @ axes))
+        self._link_a_indices = np.array([a for a, _ in closure_links], dtype=np.int64)
+        self._link_b_indices = np.array([b for _, b in closure_links], dtype=np.int64)
+        self._closures_to_world = np.flatnonzero(self._link_a_indices < 0)
+        self._X_link_a = np.array([X_link_a for X_link_a, _ in closure_frames]).reshape(-1, 4, 4)
+        self._X_link_b = np.array([X_link_b for _, X_link_b in closure_frames]).reshape(-1, 4, 4)
+        is_free = np.array([[dof in closure.free_dof for dof in DoF] for closure in closures], dtype=bool).reshape(
+            -1, 6
+        )
+        self._is_free_translation = is_free[:, :3]
         self._is_spherical = np.array(
             [isinstance(closure.joint, Joint) and closure.joint.has_quaternion for closure in closures], dtype=bool
         )
-        ranges = [closure.joint._values_and_limits() for closure in closures]
-        self._lower = np.array([lower for _, lower, _ in ranges]).reshape(-1, 6)
-        self._upper = np.array([upper for _, _, upper in ranges]).reshape(-1, 6)
-        self._reference_values = np.array([value for value, _, _ in ranges]).reshape(-1, 6)
-        self._free = [tuple(dof for dof in DoF if row[dof]) for row in free]
-        rotation_counts = free[:, 3:].sum(axis=1)
-        self._one_rotation = [(k, np.flatnonzero((rotation_counts == 1) & free[:, 3 + k])) for k in range(3)]
+        values_and_limits = [closure.joint._values_and_limits() for closure in closures]
+        self._lower = np.array([lower for _, lower, _ in values_and_limits]).reshape(-1, 6)
+        self._upper = np.array([upper for _, _, upper in values_and_limits]).reshape(-1, 6)
+        self._reference_values = np.array([value for value, _, _ in values_and_limits]).reshape(-1, 6)
+        self._free_dofs = [tuple(dof for dof in DoF if row[dof]) for row in is_free]
+        rotation_counts = is_free[:, 3:].sum(axis=1)
+        self._one_rotation = [(k, np.flatnonzero((rotation_counts == 1) & is_free[:, 3 + k])) for k in range(3)]
         self._one_rotation = [(k, rows) for k, rows in self._one_rotation if rows.size]
         self._no_rotation = np.flatnonzero(rotation_counts == 0)
         two_rotations = [
-            (pair, np.flatnonzero((rotation_counts == 2) & free[:, pair].all(axis=1))) for pair in TWO_ROTATIONS
+            (pair, np.flatnonzero((rotation_counts == 2) & is_free[:, pair].all(axis=1))) for pair in TWO_ROTATIONS
         ]
         self._two_rotations = [(pair, rows) for pair, rows in two_rotations if rows.size]
         self._three_rotations = [int(k) for k in np.flatnonzero((rotation_counts == 3) & ~self._is_spherical)]
 
-    def measure(self, X: Array) -> ClosureState:
-        """Return errors and joint values of all closures.
+    def measure(self, X_world_link: Array) -> ClosureState:
+        """Return gaps and joint values of all closures.
 
         Args:
-            X: poses of all links in the world, (L, 4, 4).
+            X_world_link: poses of all links in the world, (L, 4, 4).
         """
         if not self.count:
             return ClosureState(np.zeros((0, 2)), np.zeros((0, 6)), np.zeros((0, 3)))
-        X_parent = X[self._a]
-        X_parent[self._attached_to_world] = np.eye(4)
-        X_world_a = X_parent @ self._X_a
-        X_world_b = X[self._b] @ self._X_b
+        X_world_link_a = X_world_link[self._link_a_indices]
+        X_world_link_a[self._closures_to_world] = np.eye(4)
+        X_world_a = X_world_link_a @ self._X_link_a
+        X_world_b = X_world_link[self._link_b_indices] @ self._X_link_b
         R_a_world = X_world_a[:, :3, :3].swapaxes(1, 2)
-        R = R_a_world @ X_world_b[:, :3, :3]
-        p = (R_a_world @ (X_world_b[:, :3, 3] - X_world_a[:, :3, 3])[:, :, None])[:, :, 0]
+        R_ab = R_a_world @ X_world_b[:, :3, :3]
+        p_ab = (R_a_world @ (X_world_b[:, :3, 3] - X_world_a[:, :3, 3])[:, :, None])[:, :, 0]
         gaps, values, rotation_vectors = np.zeros((self.count, 2)), np.zeros((self.count, 6)), np.zeros((self.count, 3))
-        values[:, :3] = np.where(self._free_translations, np.clip(p, self._lower[:, :3], self._upper[:, :3]), 0.0)
-        gaps[:, 0] = np.sqrt(((p - values[:, :3]) ** 2).sum(axis=1))
+        values[:, :3] = np.where(self._is_free_translation, np.clip(p_ab, self._lower[:, :3], self._upper[:, :3]), 0.0)
+        gaps[:, 0] = np.sqrt(((p_ab - values[:, :3]) ** 2).sum(axis=1))
         for k, rows in self._one_rotation:
-            i, j, R_rows = (k + 1) % 3, (k + 2) % 3, R[rows]
-            values[rows, 3 + k] = self._unwrap(_angle_about(k, R_rows), rows, 3 + k)
-            gaps[rows, 1] = np.arctan2(np.hypot(R_rows[:, i, k], R_rows[:, j, k]), R_rows[:, k, k])
+            i, j, R_ab_rows = (k + 1) % 3, (k + 2) % 3, R_ab[rows]
+            values[rows, 3 + k] = self._unwrap(_angle_about(k, R_ab_rows), rows, 3 + k)
+            gaps[rows, 1] = np.arctan2(np.hypot(R_ab_rows[:, i, k], R_ab_rows[:, j, k]), R_ab_rows[:, k, k])
         for pair, rows in self._two_rotations:
-            angles, R_joint = TWO_ROTATIONS[pair](R[rows])
+            angles, R_joint = TWO_ROTATIONS[pair](R_ab[rows])
             for k in pair:
                 values[rows, k] = self._unwrap(angles[k], rows, k)
-            gaps[rows, 1] = _rotation_angles(R[rows] @ R_joint.swapaxes(1, 2))
+            gaps[rows, 1] = _rotation_angles(R_ab[rows] @ R_joint.swapaxes(1, 2))
         if self._no_rotation.size:
-            gaps[self._no_rotation, 1] = _rotation_angles(R[self._no_rotation])
+            gaps[self._no_rotation, 1] = _rotation_angles(R_ab[self._no_rotation])
         for k in self._three_rotations:
             joint_values = joint_values_from_pose(
-                make_pose(R[k], p[k]), self._free[k], self._reference_values[k], self._lower[k], self._upper[k]
+                make_pose(R_ab[k], p_ab[k]),
+                self._free_dofs[k],
+                self._reference_values[k],
+                self._lower[k],
+                self._upper[k],
             )
             values[k, 3:] = joint_values[3:]
             R_joint = (
@@ -306,45 +325,60 @@ class ClosureMeter:
                 @ rotation.about_y(joint_values[4])
                 @ rotation.about_x(joint_values[3])
             )
-            gaps[k, 1] = _rotation_angles((R[k] @ R_joint.T)[None])[0]
+            gaps[k, 1] = _rotation_angles((R_ab[k] @ R_joint.T)[None])[0]
         if self._is_spherical.any():
-            rotation_vectors[self._is_spherical] = rotation.log(R[self._is_spherical])
+            rotation_vectors[self._is_spherical] = rotation.log(R_ab[self._is_spherical])
         return ClosureState(gaps, values, rotation_vectors)
 
-    def _unwrap(self, angle: Array, rows: Indices, k: int) -> Array:
-        """Add full rotations to angles: nearest to those at construction, and inside the limits if possible."""
-        reference, lower, upper = (values[rows][:, k] for values in (self._reference_values, self._lower, self._upper))
-        unwrapped: Array = angle + FULL_ROTATION * np.round((reference - angle) / FULL_ROTATION)
-        unwrapped = np.where(
-            (unwrapped < lower) & (unwrapped + FULL_ROTATION <= upper), unwrapped + FULL_ROTATION, unwrapped
+    def _unwrap(self, angles: Array, rows: Indices, k: int) -> Array:
+        """Add full rotations to the angles of some closures.
+
+        The result is nearest to the joint value at construction. If it is outside the limits, one full rotation more or
+        less is used, provided that this is inside the limits.
+
+        Args:
+            angles: (n,), rad.
+            rows: indices of the closures, (n,).
+            k: index of the dof, 3 to 5.
+        """
+        reference_angles, lower, upper = (
+            values[rows][:, k] for values in (self._reference_values, self._lower, self._upper)
+        )
+        unwrapped_angles: Array = angles + FULL_ROTATION * np.round((reference_angles - angles) / FULL_ROTATION)
+        unwrapped_angles = np.where(
+            (unwrapped_angles < lower) & (unwrapped_angles + FULL_ROTATION <= upper),
+            unwrapped_angles + FULL_ROTATION,
+            unwrapped_angles,
         )
         return np.where(
-            (unwrapped > upper) & (unwrapped - FULL_ROTATION >= lower), unwrapped - FULL_ROTATION, unwrapped
+            (unwrapped_angles > upper) & (unwrapped_angles - FULL_ROTATION >= lower),
+            unwrapped_angles - FULL_ROTATION,
+            unwrapped_angles,
         )
 
 
 def _angle_about(k: int, R: Array) -> Array:
-    """Return the rotation angles about axis k that are closest to R (n, 3, 3)."""
+    """Return the angles (n,), rad, of the rotations about axis k (0, 1, 2) that are closest to R (n, 3, 3)."""
     i, j = (k + 1) % 3, (k + 2) % 3
     return np.arctan2(R[:, j, i] - R[:, i, j], R[:, i, i] + R[:, j, j])
 
 
 def _x_and_y_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return the angles about x and y that are closest to R (n, 3, 3), and their rotations."""
+    """Return the angles about x and y that are closest to R (n, 3, 3), and their rotations (n, 3, 3)."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 0, 0]))
     x = _angle_about(0, Y.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EY: y}, Y @ rotation.about_x(x)
 
 
 def _y_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return the angles about y and z that are closest to R (n, 3, 3), and their rotations."""
+    """Return the angles about y and z that are closest to R (n, 3, 3), and their rotations (n, 3, 3)."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 2, 2]))
     z = _angle_about(2, R @ Y.swapaxes(1, 2))
     return {DoF.EY: y, DoF.EZ: z}, rotation.about_z(z) @ Y
 
 
 def _x_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return the angles about x and z that are closest to R (n, 3, 3), and their rotations."""
+    """Return the angles about x and z that are closest to R (n, 3, 3), and their rotations (n, 3, 3)."""
     Z = rotation.about_z(z := np.arctan2(R[:, 1, 0], R[:, 0, 0]))
     x = _angle_about(0, Z.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EZ: z}, Z @ rotation.about_x(x)
@@ -355,9 +389,9 @@ TWO_ROTATIONS = {
     (DoF.EY, DoF.EZ): _y_and_z_rotation,
     (DoF.EX, DoF.EZ): _x_and_z_rotation,
 }
-"""For two free rotations: a function of R (n, 3, 3) to the closest angles (n,) and their rotations.
+"""For each pair of free rotations: a function from R (n, 3, 3) to the closest angles (n,), rad, and their rotations.
 
-The convention is that of `joint_values_from_pose`.
+The order of rotations is that of `joint_values_from_pose`.
 """
 
 
@@ -368,50 +402,52 @@ def _rotation_angles(R: Array) -> Array:
 
 
 class ModelIndex:
-    """Kinematics of a mechanism for frames; its methods may be called from any thread.
+    """Kinematics of a mechanism for state frames; its methods may be called from any thread.
 
     Attributes:
-        link_names: names of the links, in order.
-        link_numbers: index of each link, by name.
+        link_names: names of the links, in the order of `Mechanism.links`.
+        link_indices: index of each link, by name.
         dofs: dofs as pages show them.
         nq: size of q.
-        value_count: size of the values of all dofs.
+        value_count: number of values of all dofs, V.
         closure_meter: measures the closures.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._kinematics = mechanism.kinematics
         self.link_names: tuple[str, ...] = tuple(mechanism.links)
-        self.link_numbers: Mapping[str, int] = {name: k for k, name in enumerate(self.link_names)}
+        self.link_indices: Mapping[str, int] = {name: k for k, name in enumerate(self.link_names)}
         self.dofs = list_dofs(mechanism)
         self.nq = mechanism.nq
         self.closure_meter = ClosureMeter(mechanism)
-        self._values = DofValueReader(self.dofs)
-        self.value_count = self._values.count
+        self._value_reader = DofValueReader(self.dofs)
+        self.value_count = self._value_reader.count
         masses = [link.inertial.mass if link.inertial is not None else 0.0 for link in mechanism.links.values()]
         self._total_mass = float(sum(masses))
         self._masses = np.array(masses)
-        self._centres = np.array(
+        self._p_link_centre = np.array(
             [np.zeros(3) if link.inertial is None else link.inertial.pose.position for link in mechanism.links.values()]
         ).reshape(-1, 3)
 
     def link_poses(self, q: Array) -> Array:
-        """Return the poses of all links in the world, (L, 4, 4)."""
+        """Return the poses of all links in the world, (L, 4, 4), at q (nq,)."""
         return self._kinematics.poses(q)
 
     def measure_closures(self, X: Array) -> ClosureState:
+        """Return gaps and joint values of all closures, for link poses X (L, 4, 4)."""
         return self.closure_meter.measure(X)
 
     def dof_values(self, q: Array, closures: ClosureState) -> Array:
         """Return the values of all dofs, (V,), m and rad."""
-        return self._values.read(q, closures.values, closures.rotation_vectors)
+        return self._value_reader.read(q, closures.values, closures.rotation_vectors)
 
     def dof_values_at(self, q: Array) -> Array:
+        """Return the values of all dofs at q (nq,), (V,), m and rad."""
         return self.dof_values(q, self.measure_closures(self.link_poses(q)))
 
     def centre_of_mass(self, X: Array) -> Array | None:
-        """Return the centre of mass in the world, (3,), m; None if no link has mass."""
+        """Return the centre of mass in the world, (3,), m, for link poses X (L, 4, 4); None if no link has mass."""
         if self._total_mass <= 0.0:
             return None
-        centres = (X[:, :3, :3] @ self._centres[:, :, None])[:, :, 0] + X[:, :3, 3]
-        return self._masses @ centres / self._total_mass
+        p_world_centre = (X[:, :3, :3] @ self._p_link_centre[:, :, None])[:, :, 0] + X[:, :3, 3]
+        return self._masses @ p_world_centre / self._total_mass

@@ -26,7 +26,7 @@ from mechanik.studio.session.edit_state import (
     CollisionSettings,
     EditState,
     InteractiveGoal,
-    read_bounds,
+    read_limits,
     read_rest_values,
 )
 from mechanik.studio.session.loaded_model import (
@@ -40,7 +40,7 @@ from mechanik.studio.session.session_editor import GoalTemplate, SessionEditor
 from mechanik.studio.session.solve_spec import make_objective
 from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot
 
-BONE_THICKNESS_SHARE = 0.035
+LINK_RADIUS_SHARE = 0.035
 """Radius of the shapes of an arm, as a share of its length."""
 DEFAULT_TITLES = {
     "dh": "Arm from a DH table",
@@ -49,7 +49,7 @@ DEFAULT_TITLES = {
     "json": "",
     "urdf": "",
 }
-FIRST_CHARACTER = {"json": "{", "urdf": "<", "dh": "{", "arm_2d": "{", "arm_3d": "{"}
+FIRST_CHARACTERS = {"json": "{", "urdf": "<", "dh": "{", "arm_2d": "{", "arm_3d": "{"}
 """First character of each kind of text, so that no text is taken for a file name."""
 
 
@@ -57,37 +57,45 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
     """Return the mechanism that a text describes, without access to files of this machine.
 
     Raises:
-        FormatError: the text cannot be parsed, or the mechanism is too large.
+        FormatError: the text cannot be parsed, or the mechanism is too large; see `check_upload_size`.
     """
-    if not text.lstrip().startswith(FIRST_CHARACTER[kind]):
-        needed = (
-            "a JSON object, which begins with '{'" if FIRST_CHARACTER[kind] == "{" else "XML, which begins with '<'"
+    if not text.lstrip().startswith(FIRST_CHARACTERS[kind]):
+        expected_form = (
+            "a JSON object, which begins with '{'" if FIRST_CHARACTERS[kind] == "{" else "XML, which begins with '<'"
         )
-        raise FormatError(f"this text must be {needed}")
+        raise FormatError(f"this text must be {expected_form}")
     mechanism, _ = load_bytes("text.urdf" if kind == "urdf" else "text.json", text.encode())
     check_upload_size(mechanism)
     return mechanism if kind in ("json", "urdf") else add_bodies(mechanism)
 
 
 def add_bodies(arm: Mechanism) -> Mechanism:
-    """Add visual and collision shapes from joint to joint to an arm of a table or list, which has none."""
+    """Add visual and collision shapes from joint to joint; an arm from a DH table or an arm list has no shapes."""
     lengths = [float(np.linalg.norm(joint.position)) for joint in arm.joints.values()]
-    radius = min(BONE_THICKNESS_SHARE * sum(lengths), 0.5 * max(lengths, default=0.0))
+    radius = min(LINK_RADIUS_SHARE * sum(lengths), 0.5 * max(lengths, default=0.0))
     return add_default_shapes(arm, radius, 0.6 * radius, BLUE, DARK)
 
 
 def default_title(kind: EditKind, mechanism: Mechanism) -> str:
-    """Return a title for a mechanism without a name of its own; "": use its name."""
+    """Return a title for a mechanism that has no name or is named after its kind; empty: its name is the title."""
     return DEFAULT_TITLES[kind] if mechanism.name in ("", kind) else ""
 
 
-def transfer_configuration(old_model: LoadedModel, q: Array, mechanism: Mechanism) -> Array:
-    """Return q of the new mechanism, with values by coordinate name and the values of the text for new names."""
-    values = dict(zip(old_model.mechanism.space.q_names, q.tolist(), strict=True))
-    transferred = mechanism.q
+def transfer_configuration(previous_model: LoadedModel, q: Array, mechanism: Mechanism) -> Array:
+    """Return the configuration (nq,) of the new mechanism, clamped to its limits.
+
+    Coordinates that the previous mechanism has too, by name, keep their values; others have the values of the text.
+
+    Args:
+        previous_model: the previous model.
+        q: its configuration, (nq,).
+        mechanism: the new mechanism.
+    """
+    values = dict(zip(previous_model.mechanism.space.q_names, q.tolist(), strict=True))
+    q_new = mechanism.q
     for k, name in enumerate(mechanism.space.q_names):
-        transferred[k] = values.get(name, transferred[k])
-    return mechanism.clamp(transferred)
+        q_new[k] = values.get(name, q_new[k])
+    return mechanism.clamp(q_new)
 
 
 def _fits(objective: Objective, mechanism: Mechanism) -> bool:
@@ -105,7 +113,7 @@ class ModelLoader:
         key: key under which the server finds meshes and files of the session.
 
     Attributes:
-        is_scene_active: whether what is opened belongs to the running scene.
+        is_scene_active: whether a scene is opening a mechanism, so that the mechanism belongs to the scene.
     """
 
     def __init__(
@@ -147,7 +155,7 @@ class ModelLoader:
             return
         with self._opening(title or copy.name or "a mechanism"):
             self._load_model(model, q_start, initial_goals, resets_view)
-            self.close_scene()  # after the load, which has removed its terrain too
+            self.close_scene()  # after the load, which has removed the terrain of the scene
 
     def open_gallery(self, name: str) -> None:
         """Open a mechanism of the gallery, in its configuration "home" if it has one."""
@@ -156,7 +164,7 @@ class ModelLoader:
 
     @contextmanager
     def opening_scene(self, scene: SceneProtocol) -> Generator[None]:
-        """Make a scene the running one; the caller opens it inside the context."""
+        """Make a scene the open scene; the caller opens its mechanism inside the context."""
         with self._opening(scene.title):
             self.close_scene()
             self._state.scene = scene
@@ -166,15 +174,15 @@ class ModelLoader:
 
     @contextmanager
     def scene_active(self) -> Generator[None]:
-        """Mark what is opened inside the context as part of the scene, so that it does not end the scene."""
-        before, self.is_scene_active = self.is_scene_active, True
+        """Mark mechanisms that are opened inside the context as parts of the scene, so that they do not close it."""
+        was_active, self.is_scene_active = self.is_scene_active, True
         try:
             yield
         finally:
-            self.is_scene_active = before
+            self.is_scene_active = was_active
 
     def close_scene(self) -> None:
-        """End the scene; its mechanism stays until another one is opened."""
+        """Close the scene; its mechanism stays open."""
         if self._state.scene is None and not self._state.curves:
             return
         self._state.scene, self._state.curves = None, []
@@ -187,19 +195,20 @@ class ModelLoader:
         If the context raises, the state before it is restored.
         """
         self._dragging.end_drag()
-        before: SessionSnapshot | None = None if self._state.solver_session is None else self._undo.snapshot()
+        has_mechanism = self._state.solver_session is not None
+        snapshot_before: SessionSnapshot | None = self._undo.snapshot() if has_mechanism else None
         try:
             yield
         except BaseException:
-            if before is not None:
-                self._undo.restore(before)
+            if snapshot_before is not None:
+                self._undo.restore(snapshot_before)
             else:
                 self.close_scene()
             raise
         self._last_open_id += 1
         self._state.open_id = self._last_open_id
-        if before is not None:
-            self._undo.push(f"open {title}", before)
+        if snapshot_before is not None:
+            self._undo.push(f"open {title}", snapshot_before)
         self._output.broadcast(self._history.info())
 
     def _load_model(
@@ -210,17 +219,19 @@ class ModelLoader:
         Args:
             model: the new model.
             q: configuration, (nq,).
-            initial_goals: goals to add.
+            initial_goals: goals to make.
             resets_view: whether the camera moves so that everything is visible.
         """
-        before, dofs = self._state.solver_session, model.index.dofs
+        previous_session, dofs = self._state.solver_session, model.index.dofs
         edit_state = EditState(
-            bounds=read_bounds(model.mechanism, dofs), rest_values=read_rest_values(model.mechanism, dofs)
+            limits=read_limits(model.mechanism, dofs), rest_values=read_rest_values(model.mechanism, dofs)
         )
         if is_planar_linkage(model.mechanism, q):
-            edit_state = replace(edit_state, collisions=CollisionSettings(mode="off"))
+            edit_state = replace(edit_state, collision_settings=CollisionSettings(mode="off"))
         edit_state = replace(edit_state, goals=self._make_goals(initial_goals, edit_state, model, q))
-        solver_session = self._slot.make(model, edit_state, q, running=before is None or before.running)
+        solver_session = self._slot.make(
+            model, edit_state, q, running=previous_session is None or previous_session.running
+        )
         self._slot.install(solver_session, resets_view)
         solver_session.resume()
 
@@ -235,7 +246,11 @@ class ModelLoader:
     # ---- edited text ------------------------------------------------------------------------
 
     def replace_model_from_text(self, kind: EditKind, text: str) -> None:
-        """Replace the model by the one that a text describes; a text that cannot be parsed changes nothing."""
+        """Replace the model by the model that a text describes.
+
+        Raises:
+            FormatError: the text cannot be parsed, or the mechanism is too large; nothing is changed.
+        """
         mechanism = read_text(kind, text)
         active = self._state.solver_session
         if active is None:
@@ -253,53 +268,56 @@ class ModelLoader:
             may_read_disk=False,
             mesh_address=previous_model.mesh_address,
         )
-        before, q = self._undo.snapshot(), transfer_configuration(previous_model, active.q, mechanism)
+        snapshot_before, q = self._undo.snapshot(), transfer_configuration(previous_model, active.q, mechanism)
         edit_state = self._transfer_edit_state(active.edit_state, previous_model, model, q, keeps_goals=is_same_kind)
         try:
             solver_session = self._slot.make(model, edit_state, q, active.running)
         except MechanikError:
-            collisions = edit_state.collisions
-            if collisions.mode == "avoid":
-                collisions = replace(collisions, mode="show")
-            edit_state = replace(edit_state, solver="lm", options={}, objectives={}, collisions=collisions)
+            collision_settings = edit_state.collision_settings
+            if collision_settings.mode == "avoid":
+                collision_settings = replace(collision_settings, mode="show")
+            edit_state = replace(
+                edit_state, solver="lm", options={}, objectives={}, collision_settings=collision_settings
+            )
             solver_session = self._slot.make(model, edit_state, q, active.running)
-        self._history.push("edit model", before, model)
+        self._history.push("edit model", snapshot_before, model)
         self._slot.install(solver_session, resets_view=not is_same_kind)
         solver_session.resume()
 
     def _transfer_edit_state(
-        self, edit_state: EditState, old_model: LoadedModel, model: LoadedModel, q: Array, keeps_goals: bool
+        self, edit_state: EditState, previous_model: LoadedModel, model: LoadedModel, q: Array, keeps_goals: bool
     ) -> EditState:
         """Return the edit state for the new mechanism.
 
-        Goals stay on links of the same name or move to the tip; goals and objectives that do not fit are dropped.
+        Goals stay on links of the same name or move to the first tip link. Goals and objectives that do not fit the
+        mechanism are dropped. If there were goals and none remains, the default goals are made, without pins.
 
         Args:
-            keeps_goals: whether the text is a new version of the same model; if not, the goals are the default goals.
+            keeps_goals: whether to keep goals, since the text is a new version of the same model.
         """
         mechanism, dofs = model.mechanism, model.index.dofs
-        locked_names = {dof.name for k, dof in enumerate(old_model.index.dofs) if k in edit_state.locked}
-        transferred = replace(
+        locked_names = {dof.name for k, dof in enumerate(previous_model.index.dofs) if k in edit_state.locked_dofs}
+        new_edit_state = replace(
             edit_state,
             goals=(),
-            locked=frozenset(k for k, dof in enumerate(dofs) if dof.name in locked_names and dof.leader < 0),
-            bounds=read_bounds(mechanism, dofs),
+            locked_dofs=frozenset(k for k, dof in enumerate(dofs) if dof.name in locked_names and dof.leader_index < 0),
+            limits=read_limits(mechanism, dofs),
             rest_values=read_rest_values(mechanism, dofs),
             objectives={
                 name: objective for name, objective in edit_state.objectives.items() if _fits(objective, mechanism)
             },
-            hidden=edit_state.hidden & {*model.index.link_names},
+            hidden_links=edit_state.hidden_links & {*model.index.link_names},
         )
-        defaults = default_goals(mechanism)
-        tips = [goal.link for goal in defaults] or list(model.index.link_names[-1:])
+        default_goal_list = default_goals(mechanism)
+        tip_links = [goal.link for goal in default_goal_list] or list(model.index.link_names[-1:])
         goals: tuple[InteractiveGoal, ...] = ()
         if keeps_goals:
-            on_links = (
-                goal if goal.link in model.index.link_numbers else replace(goal, link=tips[0])
+            moved_goals = (
+                goal if goal.link in model.index.link_indices else replace(goal, link=tip_links[0])
                 for goal in edit_state.goals
             )
-            goals = tuple(goal for goal in on_links if _fits(make_objective(goal, edit_state.terrain), mechanism))
+            goals = tuple(goal for goal in moved_goals if _fits(make_objective(goal, edit_state.terrain), mechanism))
         if edit_state.goals and not goals:
-            unpinned = [replace(goal, pinned=False) for goal in defaults]
-            goals = self._make_goals(unpinned, transferred, model, q)
-        return replace(transferred, goals=goals)
+            unpinned_goals = [replace(goal, pinned=False) for goal in default_goal_list]
+            goals = self._make_goals(unpinned_goals, new_edit_state, model, q)
+        return replace(new_edit_state, goals=goals)

@@ -24,33 +24,33 @@ from mechanik.studio.messages.requests import FileKind
 from mechanik.studio.session.loaded_model import LoadedModel
 
 MAX_SECONDS, MAX_STATES, MAX_NUMBERS = 600.0, 60_000, 5_000_000
-"""Maximum duration (s), number of states and number of values of a recording; it stops there."""
+"""Maximum duration (s), number of states and number of joint coordinates of a recording, at which it is stopped."""
 PAUSE_SECONDS = 0.1
-"""Longest interval between states of one motion, s; a longer interval is a rest, and is not interpolated."""
+"""Longest interval between two states that is interpolated, s; in a longer interval the mechanism is at rest."""
 
 
 class MotionRecorder:
-    """One recording of one mechanism; states arrive from the thread of the solver.
+    """Records and plays one motion of one mechanism; states arrive from the thread of the solver.
 
     Args:
-        clock: time in s; tests pass their own.
+        clock: function that returns the time, s; tests pass their own.
 
     Attributes:
         model: the recorded mechanism, or None.
         is_recording, is_playing: state of the recorder.
-        is_full: whether the recording was ended because it reached its maximum size.
+        is_full: whether the recording was stopped because it reached its maximum size.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._start_time = self._latest = 0.0
+        self._start_time = self._latest_seconds = 0.0
         self._times: list[float] = []
         self._q: list[Array] = []
         self._events: list[tuple[float, Event]] = []
         self.model: LoadedModel | None = None
         self.is_recording = self.is_full = False
-        self.is_playing = self._looped = False
+        self.is_playing = self._is_looped = False
         self._speed = 1.0
         self.time = 0.0
         """Playback time, s."""
@@ -66,7 +66,7 @@ class MotionRecorder:
             known_events: obstacles and collisions that pages show at the start.
         """
         with self._lock:
-            self.model, self._start_time, self._latest = model, self._clock(), 0.0
+            self.model, self._start_time, self._latest_seconds = model, self._clock(), 0.0
             self._times, self._q = [0.0], [np.array(q)]
             self._events = [(0.0, event) for event in known_events]
             self.is_recording, self.is_full, self.is_playing, self.time = True, False, False, 0.0
@@ -74,16 +74,16 @@ class MotionRecorder:
     def add(self, q: Array) -> None:
         """Record the configuration q (nq,), if the recorder runs."""
         with self._lock:
-            time = self._now()
+            seconds = self._elapsed_seconds()
             if not self.is_recording or self.model is None or len(q) != self.model.index.nq:
                 return
-            if time > MAX_SECONDS or len(self._times) >= min(MAX_STATES, MAX_NUMBERS // max(1, len(q))):
+            if seconds > MAX_SECONDS or len(self._times) >= min(MAX_STATES, MAX_NUMBERS // max(1, len(q))):
                 self.is_recording, self.is_full = False, True
                 return
-            if time <= self._times[-1]:
-                self._q[-1] = np.array(q)  # below the resolution of the clock: keep the newer state
+            if seconds <= self._times[-1]:
+                self._q[-1] = np.array(q)  # no time has passed on the clock: keep the newer state
                 return
-            self._times.append(time)
+            self._times.append(seconds)
             self._q.append(np.array(q))
 
     def add_event(self, event: Event) -> None:
@@ -92,20 +92,20 @@ class MotionRecorder:
             return
         with self._lock:
             if self.is_recording and len(self._events) < MAX_STATES:
-                self._events.append((self._now(), event))
+                self._events.append((self._elapsed_seconds(), event))
 
-    def _now(self) -> float:
+    def _elapsed_seconds(self) -> float:
         """Return the time since the start, s; it never decreases, although clocks of processor cores may differ."""
-        self._latest = max(self._latest, self._clock() - self._start_time)
-        return self._latest
+        self._latest_seconds = max(self._latest_seconds, self._clock() - self._start_time)
+        return self._latest_seconds
 
     def stop(self, q: Array) -> None:
-        """Stop with a last configuration q, so that a rest at the end is recorded too."""
+        """Record a last configuration q (nq,), so that a rest at the end is recorded too, and stop."""
         self.add(q)
         self.is_recording = False
 
     def clear(self) -> None:
-        """Delete the recording, since the mechanism has changed."""
+        """Delete the recording."""
         with self._lock:
             self._times, self._q, self._events, self.model = [], [], [], None
             self.is_recording = self.is_playing = self.is_full = False
@@ -130,23 +130,38 @@ class MotionRecorder:
     # ---- playing ----------------------------------------------------------------------------
 
     def play(self, speed: float, looped: bool) -> None:
+        """Start playback, from the beginning if the recording is at its end.
+
+        Args:
+            speed: seconds of the recording per second of real time.
+            looped: whether to start again at the end.
+
+        Raises:
+            InvalidOperation: fewer than two states are recorded.
+        """
         if len(self._times) < 2:
             raise InvalidOperation("there is no motion to play; record one first")
         if self.time >= self.duration:
             self.time = 0.0
         self.is_recording, self.is_playing = False, True
-        self._speed, self._looped = speed, looped
+        self._speed, self._is_looped = speed, looped
 
     def tick(self, seconds: float) -> Array:
         """Advance playback by `seconds` of real time, and return the configuration to show, (nq,)."""
         self.time += seconds * self._speed
         if self.time >= self.duration:
-            self.time = self.time % self.duration if self._looped and self.duration > 0.0 else self.duration
-            self.is_playing = self._looped
+            self.time = self.time % self.duration if self._is_looped and self.duration > 0.0 else self.duration
+            self.is_playing = self._is_looped
         return self.configuration_at(self.time)
 
     def configuration_at(self, seconds: float) -> Array:
-        """Return the configuration (nq,) at a time, s, interpolated between two states except during a rest."""
+        """Set the playback time (s), and return the configuration (nq,) at this time.
+
+        The configuration is interpolated between two states except during a rest.
+
+        Raises:
+            InvalidOperation: nothing is recorded.
+        """
         if not self._times or self.model is None:
             raise InvalidOperation("nothing is recorded; record a motion first")
         self.time = min(max(seconds, 0.0), self.duration)
@@ -161,10 +176,11 @@ class MotionRecorder:
 
     @property
     def duration(self) -> float:
-        """Duration, s."""
+        """Duration of the recording, s."""
         return self._times[-1] if self._times else 0.0
 
     def info(self) -> Recording:
+        """Return the state of the recorder as pages receive it."""
         state = (
             "recording" if self.is_recording else "playing" if self.is_playing else "ready" if self._times else "empty"
         )
@@ -174,12 +190,12 @@ class MotionRecorder:
 TimedEvents = Sequence[tuple[float, Event]]
 """Pairs of time (s) and event."""
 MAX_FILES, MAX_FILE_BYTES = 8, 64_000_000
-"""Maximum number and total size (bytes) of exported files; the oldest are dropped, never the newest."""
+"""Maximum number and total size (bytes) of stored exported files; the oldest are dropped, but never the newest."""
 MAX_MESH_BYTES = 64_000_000
 """Maximum size of all meshes in an exported HTML page, bytes."""
 POSE_FORMATS, MAX_POSES = ("html", "glb", "bvh"), 1_000_000
-"""Formats that store the pose of each link at each time, and the maximum number of poses."""
-MEDIA_TYPES: dict[FileKind, tuple[str, str]] = {
+"""Formats that store the pose of each link at each time, and the maximum number of poses in a file."""
+FILE_TYPES: dict[FileKind, tuple[str, str]] = {
     "json": ("application/json", ".motion.json"),
     "csv": ("text/csv", ".csv"),
     "npz": ("application/octet-stream", ".npz"),
@@ -189,6 +205,7 @@ MEDIA_TYPES: dict[FileKind, tuple[str, str]] = {
     "mechanism": ("application/json", ".json"),
     "urdf": ("application/xml", ".urdf"),
 }
+"""Media type and file name suffix of each kind of file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,25 +230,27 @@ def export_file(
     Raises:
         InvalidOperation: nothing is recorded, or the recording is too long for the format.
     """
-    media, ending = MEDIA_TYPES[kind]
+    media_type, suffix = FILE_TYPES[kind]
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", loaded_model.mechanism.name)[:60].strip("_") or "mechanism"
     if kind in ("mechanism", "urdf"):
-        standing = loaded_model.mechanism.copy()
-        standing.q = q
+        mechanism = loaded_model.mechanism.copy()
+        mechanism.q = q
         return ExportedFile(
-            (write_json if kind == "mechanism" else write_urdf)(standing).encode(), media, name + ending
+            (write_json if kind == "mechanism" else write_urdf)(mechanism).encode(), media_type, name + suffix
         )
-    times, states = recorder.motion()
+    times, configurations = recorder.motion()
     if kind in POSE_FORMATS and len(times) * len(loaded_model.index.link_names) > MAX_POSES:
         raise InvalidOperation(
-            f"this recording is too long for a .{kind} file; record a shorter one, or choose csv, json or npz"
+            f"this recording has {len(times)} states, too many for a .{kind} file; record a shorter motion, or "
+            "choose csv, json or npz"
         )
-    recorded = record.Motion(loaded_model.mechanism, times, states, loaded_model.mechanism.name)
-    return ExportedFile(_file_bytes(kind, recorded, loaded_model, model_event, recorder.events()), media, name + ending)
+    motion = record.Motion(loaded_model.mechanism, times, configurations, loaded_model.mechanism.name)
+    data = _file_bytes(kind, motion, loaded_model, model_event, recorder.events())
+    return ExportedFile(data, media_type, name + suffix)
 
 
 def _file_bytes(
-    kind: FileKind, motion: record.Motion, loaded_model: LoadedModel, model: Model, events: TimedEvents
+    kind: FileKind, motion: record.Motion, loaded_model: LoadedModel, model_event: Model, events: TimedEvents
 ) -> bytes:
     match kind:
         case "json":
@@ -246,17 +265,24 @@ def _file_bytes(
             return record.to_gltf(motion, loaded_model.meshes.read_file)
         case _:
             script, meshes = player_script(), loaded_model.meshes.all_files()
-            timed_events = [(when, event_to_dict(event)) for when, event in events]
+            timed_events = [(seconds, event_to_dict(event)) for seconds, event in events]
             if sum(map(len, meshes.values())) > MAX_MESH_BYTES:
-                raise InvalidOperation("the meshes are too large for an HTML player; choose glb or json")
-            return record.to_html(motion, script, event_to_dict(model), meshes, timed_events)
+                raise InvalidOperation(
+                    f"the meshes have more than {MAX_MESH_BYTES // 1_000_000} MB, too much for an HTML page; "
+                    "choose glb or json"
+                )
+            return record.to_html(motion, script, event_to_dict(model_event), meshes, timed_events)
 
 
 def player_script() -> str:
-    """Return the script of an HTML page that plays a motion without a server."""
+    """Return the script of an HTML page that plays a motion without a server.
+
+    Raises:
+        InvalidOperation: the page of the studio is not built.
+    """
     script = resources.files("mechanik.studio").joinpath("page/player.js")
     if not script.is_file():
-        raise InvalidOperation("the page is not built, so there is no player for the file; run `make page`")
+        raise InvalidOperation("the page of the studio is not built, so no HTML file can be exported; run `make page`")
     return script.read_text(encoding="utf-8")
 
 
@@ -268,22 +294,27 @@ class DownloadStore:
     """
 
     def __init__(self, session_key: str) -> None:
-        self._key = session_key
+        self._session_key = session_key
         self._files: OrderedDict[str, ExportedFile] = OrderedDict()
 
     def add(self, file: ExportedFile) -> Download:
+        """Store a file, and return the event with its address."""
         key = secrets.token_urlsafe(12)
         self._files[key] = file
-        while len(self._files) > 1 and (len(self._files) > MAX_FILES or self._size > MAX_FILE_BYTES):
+        while len(self._files) > 1 and (len(self._files) > MAX_FILES or self._total_bytes > MAX_FILE_BYTES):
             self._files.popitem(last=False)
-        return Download(f"/download/{self._key}/{key}", file.name)
+        return Download(f"/download/{self._session_key}/{key}", file.name)
 
     @property
-    def _size(self) -> int:
+    def _total_bytes(self) -> int:
         return sum(len(file.data) for file in self._files.values())
 
     def read(self, key: str) -> tuple[bytes, str, str]:
-        """Return bytes, media type and name of a file."""
+        """Return bytes, media type and name of a file.
+
+        Raises:
+            UnknownName: there is no such key, or newer files have replaced the file.
+        """
         file = self._files.get(key)
         if file is None:
             raise UnknownName("file", key, ())

@@ -20,10 +20,10 @@ from mechanik.studio.messages.events import ControlInfo
 from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
 from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Vector
-from mechanik.studio.session import joint_requests as on_joints
+from mechanik.studio.session import joint_requests
 from mechanik.studio.session.broadcast import control_values
 from mechanik.studio.session.edit_state import InteractiveGoal, numbers_to_pose, parse_pose
-from mechanik.studio.session.frame_packer import default_sizes, initial_frame
+from mechanik.studio.session.frame_packer import default_sizes, initial_goal_pose
 from mechanik.studio.session.loaded_model import (
     DEFAULT_VIEW,
     LoadedModel,
@@ -35,6 +35,7 @@ from mechanik.studio.session.motion_recorder import export_file
 from mechanik.studio.session.session_editor import GoalTemplate
 from mechanik.studio.session.solve_spec import Drag, make_objective, parse_solver_options
 from mechanik.studio.session.undo_history import SessionSnapshot
+from mechanik.validation import format_count
 
 if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
@@ -43,17 +44,19 @@ if TYPE_CHECKING:
 RING_RADIUS_SHARE = 0.75
 """Radius of the ring of candidate positions, as a share of the model radius.
 
-The value is in reach of most arms and outside of most bodies.
+At this radius, an obstacle is in reach of most arms and outside of most bodies.
 """
-RING_POINTS = 12
-DIGITS = 3
+RING_POINT_COUNT = 12
+POSITION_DECIMALS = 3
 """Decimal places of the position in m; users do not need more than millimetres."""
 
 
 def free_position(model: LoadedModel, q: Array, obstacles: Iterable[Obstacle]) -> Vector:
-    """Return a free position for a new obstacle: of points on a ring around the mechanism the farthest from all bodies.
+    """Return a position (m, world) for a new obstacle, on a ring around the mechanism and far from all bodies.
 
-    The ring is in the plane of motion of a planar mechanism, else horizontal through the centre of the bounding sphere.
+    The centre of the ring is that of the bounding sphere. The ring is parallel to the plane of motion of a planar
+    mechanism, else horizontal. Of its points, the result has the largest distance to the nearest origin of a link, a
+    shape or an obstacle.
 
     Args:
         model: the mechanism.
@@ -63,32 +66,34 @@ def free_position(model: LoadedModel, q: Array, obstacles: Iterable[Obstacle]) -
     mechanism, X = model.mechanism, model.index.link_poses(q)
     centre, radius = bounding_sphere(mechanism, X)
     normal = view_direction(mechanism, q)
-    across, along = _perpendicular_axes(np.array((0.0, 0.0, 1.0) if normal is DEFAULT_VIEW else normal))
-    angles = np.arange(RING_POINTS) * 2 * math.pi / RING_POINTS
-    directions = np.outer(np.cos(angles), across) + np.outer(np.sin(angles), along)
+    axis_u, axis_v = _perpendicular_axes(np.array((0.0, 0.0, 1.0) if normal is DEFAULT_VIEW else normal))
+    angles = np.arange(RING_POINT_COUNT) * 2 * math.pi / RING_POINT_COUNT
+    directions = np.outer(np.cos(angles), axis_u) + np.outer(np.sin(angles), axis_v)
     ring: Array = np.array(centre) + RING_RADIUS_SHARE * radius * directions
-    occupied = np.array([*_body_origins(model, X), *(obstacle.pose.position for obstacle in obstacles)]).reshape(-1, 3)
-    gaps = np.linalg.norm(ring[:, None] - occupied, axis=2).min(axis=1, initial=math.inf)
-    x, y, z = ring[int(np.argmax(gaps))].tolist()
-    return round(x, DIGITS), round(y, DIGITS), round(z, DIGITS)
+    origins = np.array([*_body_origins(model, X), *(obstacle.pose.position for obstacle in obstacles)]).reshape(-1, 3)
+    distances = np.linalg.norm(ring[:, None] - origins, axis=2).min(axis=1, initial=math.inf)
+    x, y, z = ring[int(np.argmax(distances))].tolist()
+    return round(x, POSITION_DECIMALS), round(y, POSITION_DECIMALS), round(z, POSITION_DECIMALS)
 
 
 def _perpendicular_axes(normal: Array) -> tuple[Array, Array]:
-    """Return two unit vectors (3,) normal to a unit vector, the first as near to x as possible."""
-    first = np.eye(3)[0] if abs(normal[0]) < 0.9 else np.eye(3)[1]
-    across: Array = first - normal * (normal @ first)
-    across = across / np.linalg.norm(across)
-    return across, np.asarray(np.cross(normal, across), dtype=np.float64)
+    """Return two perpendicular unit vectors (3,) that are normal to a unit vector.
+
+    The first is as near as possible to x, or to y if the normal is nearly along x.
+    """
+    reference_axis = np.eye(3)[0] if abs(normal[0]) < 0.9 else np.eye(3)[1]
+    axis_u: Array = reference_axis - normal * (normal @ reference_axis)
+    axis_u = axis_u / np.linalg.norm(axis_u)
+    return axis_u, np.asarray(np.cross(normal, axis_u), dtype=np.float64)
 
 
 def _body_origins(model: LoadedModel, X: Array) -> list[Array]:
-    """Return the origins (3,) of links and of their shapes, for link poses X (L, 4, 4)."""
+    """Return the origins (3,) of links and of their shapes in the world, m, for link poses X (L, 4, 4)."""
     origins: list[Array] = []
-    for X_link, link in zip(X, model.mechanism.links.values(), strict=True):
-        origins.append(X_link[:3, 3])
-        origins += [
-            X_link[:3, :3] @ instance.pose.position + X_link[:3, 3] for instance in (*link.visuals, *link.collisions)
-        ]
+    for X_world_link, link in zip(X, model.mechanism.links.values(), strict=True):
+        R, p = X_world_link[:3, :3], X_world_link[:3, 3]
+        origins.append(p)
+        origins += [R @ instance.pose.position + p for instance in (*link.visuals, *link.collisions)]
     return origins
 
 
@@ -108,11 +113,13 @@ def show_links(session: Session, request: requests.ShowLinks) -> None:
     for name in request.links:
         session.mechanism.link(name)
     edit_state = session.active.edit_state
-    hidden = edit_state.hidden - {*request.links} if request.visible else edit_state.hidden | {*request.links}
-    if hidden == edit_state.hidden:
+    hidden_links = (
+        edit_state.hidden_links - {*request.links} if request.visible else edit_state.hidden_links | {*request.links}
+    )
+    if hidden_links == edit_state.hidden_links:
         return
     with session.undo.step("show links" if request.visible else "hide links"):
-        session.editor.apply_edit(replace(edit_state, hidden=frozenset(hidden)))
+        session.editor.apply_edit(replace(edit_state, hidden_links=frozenset(hidden_links)))
 
 
 def undo(session: Session, request: requests.Undo) -> None:
@@ -128,11 +135,11 @@ class SliderDrag(NamedTuple):
 
     Attributes:
         name: name of the control.
-        before: state before the first change, where the undo step starts.
+        snapshot_before: state before the first change, where the undo step starts.
     """
 
     name: str
-    before: SessionSnapshot
+    snapshot_before: SessionSnapshot
 
 
 def set_control(session: Session, request: requests.SetControl) -> None:
@@ -140,38 +147,45 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     if scene is None:
         raise InvalidOperation("no scene is open, so there are no controls to set")
     values = control_values(scene)
-    continues = slider is not None and slider.name == request.name and session.history.is_last(slider.before)
-    session.slider_drag = slider if continues and request.is_dragging else None
-    if continues and not request.is_dragging and values.get(request.name) == request.value:
-        return  # the slider is released where it was
-    before, drag_step = session.undo.snapshot(), session.active.drag_state.step
+    is_same_drag = (
+        slider is not None and slider.name == request.name and session.history.is_last(slider.snapshot_before)
+    )
+    session.slider_drag = slider if is_same_drag and request.is_dragging else None
+    if is_same_drag and not request.is_dragging and values.get(request.name) == request.value:
+        return  # the end of the drag does not change the value
+    snapshot_before, drag_step = session.undo.snapshot(), session.active.drag_state.step
     try:
         with session.broadcaster.broadcasting_scene(), session.loader.scene_active():
             scene.set(request.name, request.value)
     except BaseException:
         active = session.active
-        if active.model is not before.model or active.edit_state is not before.edit_state:
-            session.undo.restore(before)
+        if active.model is not snapshot_before.model or active.edit_state is not snapshot_before.edit_state:
+            session.undo.restore(snapshot_before)
         raise
     control = next(control for control in scene.controls() if control.name == request.name)
     active = session.active
-    is_same = (
-        active.model is before.model and active.edit_state is before.edit_state and values == control_values(scene)
+    is_unchanged = (
+        active.model is snapshot_before.model
+        and active.edit_state is snapshot_before.edit_state
+        and values == control_values(scene)
     )
-    if continues or (is_same and control.kind != "button"):
+    if is_same_drag or (is_unchanged and control.kind != "button"):
         return
     if drag_step is not None and drag_step is active.drag_state.step:  # part of the present drag
-        active.drag_state.step = drag_step._replace(is_change=True)
+        active.drag_state.step = drag_step._replace(has_other_changes=True)
         return
-    if drag_step is not None:  # the drag belonged to a mechanism that is gone
-        before = drag_step.before
-    session.undo.push(_control_label(control), before)
-    session.slider_drag = SliderDrag(request.name, before) if request.is_dragging else None
+    if drag_step is not None:  # the control has replaced the mechanism, which has ended the drag
+        snapshot_before = drag_step.snapshot_before
+    session.undo.push(_control_label(control), snapshot_before)
+    session.slider_drag = SliderDrag(request.name, snapshot_before) if request.is_dragging else None
     session.output.broadcast(session.history.info())
 
 
 def _control_label(control: ControlInfo) -> str:
-    """Return the label of the undo step: the title without unit; of a switch in quotes, since it may be a sentence."""
+    """Return the label of the undo step: the title of the control without its unit.
+
+    The title of a switch is quoted, because it may be a sentence.
+    """
     title = control.title.partition(",")[0]
     if control.kind == "switch":
         return f"switch '{title}'"
@@ -200,28 +214,31 @@ def change_goal(session: Session, request: requests.ChangeGoal) -> None:
         return
     if "link" in changes:
         session.mechanism.link(changes["link"])
-    changed = replace(goal, **changes)
+    changed_goal = replace(goal, **changes)
     if {"kind", "link", "at"} & changes.keys():
-        changed = _refit_goal(session, goal, changed, request)
-    make_objective(changed, active.edit_state.terrain).relations(session.mechanism)
+        changed_goal = _refit_goal(session, goal, changed_goal, request)
+    make_objective(changed_goal, active.edit_state.terrain).relations(session.mechanism)
     label = "pin goal" if request.pinned else "unpin goal" if request.pinned is False else "change goal"
     with session.undo.step(label):
-        session.editor.apply_edit(active.edit_state.with_goal(changed))
+        session.editor.apply_edit(active.edit_state.with_goal(changed_goal))
 
 
 def _refit_goal(
-    session: Session, before: InteractiveGoal, changed: InteractiveGoal, request: requests.ChangeGoal
+    session: Session, previous_goal: InteractiveGoal, changed_goal: InteractiveGoal, request: requests.ChangeGoal
 ) -> InteractiveGoal:
-    """Return the goal with sizes and frame for its new kind, link or point, met at present, so that nothing jumps."""
+    """Return the goal with sizes and pose for its new kind, link or point.
+
+    The present configuration meets the goal, so the mechanism does not move; see `initial_goal_pose`.
+    """
     active = session.active
     X = active.model.index.link_poses(active.q)
-    X_link = X[active.model.index.link_numbers[changed.link]]
-    sizes = changed.sizes
-    if changed.kind != before.kind and request.sizes is None:
-        sizes = default_sizes(changed.kind, X_link, session.state.model_radius)
-    centre = active.model.index.centre_of_mass(X) if changed.kind == "centre_of_mass" else None
-    frame = initial_frame(changed.kind, X_link, changed.at, sizes, session.state.model_radius, centre)
-    return replace(changed, sizes=sizes, X=frame)
+    X_world_link = X[active.model.index.link_indices[changed_goal.link]]
+    kind, sizes = changed_goal.kind, changed_goal.sizes
+    if kind != previous_goal.kind and request.sizes is None:
+        sizes = default_sizes(kind, X_world_link, session.state.model_radius)
+    centre = active.model.index.centre_of_mass(X) if kind == "centre_of_mass" else None
+    X_world_goal = initial_goal_pose(kind, X_world_link, changed_goal.at, sizes, session.state.model_radius, centre)
+    return replace(changed_goal, sizes=sizes, X=X_world_goal)
 
 
 def move_goal(session: Session, request: requests.MoveGoal) -> None:
@@ -248,10 +265,12 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     session.mechanism.link(request.link)
     if any(goal.number == LINK_DRAG_GOAL for goal in active.edit_state.goals):
         raise InvalidOperation("another link is being dragged; end that drag first")
-    X_link = active.model.index.link_poses(active.q)[active.model.index.link_numbers[request.link]]
-    frame = initial_frame("point", X_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None)
+    X_world_link = active.model.index.link_poses(active.q)[active.model.index.link_indices[request.link]]
+    X_world_goal = initial_goal_pose(
+        "point", X_world_link, request.at, (0.0, 0.0, 0.0), session.state.model_radius, None
+    )
     drag_goal = InteractiveGoal(
-        LINK_DRAG_GOAL, "link drag", "point", request.link, frame, request.at, is_link_drag=True
+        LINK_DRAG_GOAL, "link drag", "point", request.link, X_world_goal, request.at, is_link_drag=True
     )
     edit_state = replace(active.edit_state, goals=(*active.edit_state.goals, drag_goal))
     session.dragging.start_drag(
@@ -260,21 +279,24 @@ def start_link_drag(session: Session, request: requests.StartLinkDrag) -> None:
     session.broadcaster.broadcast_goals()
 
 
-def release_drag(session: Session, request: requests.EndDrag) -> None:
+def end_drag(session: Session, request: requests.EndDrag) -> None:
     session.dragging.end_drag(reverts=request.cancel)
 
 
 def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     """Add an obstacle, and show collisions if they were off.
 
-    For a planar linkage self-collisions stay off, since its bars lie in layers.
+    For a planar linkage only collisions with obstacles are shown, since its bars lie in layers.
     """
     active = session.active
-    used_names = {*session.mechanism.links, *(obstacle.name for obstacle in active.edit_state.collisions.obstacles)}
+    used_names = {
+        *session.mechanism.links,
+        *(obstacle.name for obstacle in active.edit_state.collision_settings.obstacles),
+    }
     shape = default_shape(request.kind, session.state.model_radius)
     if request.pose is None:
         position, wxyz = (
-            free_position(active.model, active.q, active.edit_state.collisions.obstacles),
+            free_position(active.model, active.q, active.edit_state.collision_settings.obstacles),
             (1.0, 0.0, 0.0, 0.0),
         )
     else:
@@ -283,11 +305,14 @@ def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     name = next(name for k in range(1, len(used_names) + 2) if (name := f"{request.kind} {k}") not in used_names)
     with session.undo.step(f"add {name}"), active.paused():
         session.obstacles.add_obstacles([Obstacle(shape, position, wxyz, name=name)])
-        collisions = active.edit_state.collisions
-        if collisions.mode == "off":
-            self_collision = collisions.self_collision and not is_planar_linkage(session.mechanism, active.q)
+        collision_settings = active.edit_state.collision_settings
+        if collision_settings.mode == "off":
+            self_collision = collision_settings.self_collision and not is_planar_linkage(session.mechanism, active.q)
             session.editor.apply_edit(
-                replace(active.edit_state, collisions=replace(collisions, mode="show", self_collision=self_collision))
+                replace(
+                    active.edit_state,
+                    collision_settings=replace(collision_settings, mode="show", self_collision=self_collision),
+                )
             )
 
 
@@ -296,34 +321,40 @@ def default_shape(kind: ObstacleKind, radius: float) -> Shape:
 
     Args:
         kind: kind of the shape.
-        radius: radius of the bounding sphere of the mechanism, m; sizes are a share of it, rounded to one digit.
+        radius: radius of the bounding sphere of the mechanism, m; sizes are shares of it, rounded to one significant
+            digit.
     """
-    edge, ball_radius, thickness, length = (float(f"{share * radius:.0e}") for share in (0.25, 0.15, 0.08, 0.4))
+    edge, sphere_radius, capsule_radius, capsule_length = (
+        float(f"{share * radius:.0e}") for share in (0.25, 0.15, 0.08, 0.4)
+    )
     match kind:
         case "box":
             return Box((edge, edge, edge))
         case "sphere":
-            return Sphere(ball_radius)
+            return Sphere(sphere_radius)
         case "capsule":
-            return Capsule(thickness, length)
+            return Capsule(capsule_radius, capsule_length)
 
 
 def move_obstacle(session: Session, request: requests.MoveObstacle) -> None:
     X = numbers_to_pose(request.pose)
-    session.active.edit_state.collisions.obstacle(request.obstacle)
+    session.active.edit_state.collision_settings.obstacle(request.obstacle)
     with session.undo.step(f"move {request.obstacle}"):
         session.obstacles.move_obstacle(request.obstacle, X)
 
 
 def resize_obstacle(session: Session, request: requests.ResizeObstacle) -> None:
     edit_state = session.active.edit_state
-    before = edit_state.collisions.obstacle(request.obstacle)
-    shape = resize_shape(before.shape, request.sizes)
-    if shape == before.shape:
+    previous_obstacle = edit_state.collision_settings.obstacle(request.obstacle)
+    shape = resize_shape(previous_obstacle.shape, request.sizes)
+    if shape == previous_obstacle.shape:
         return
-    changed = Obstacle(shape, before.pose.position, before.pose.wxyz, name=before.name)
+    pose = previous_obstacle.pose
+    changed_obstacle = Obstacle(shape, pose.position, pose.wxyz, name=previous_obstacle.name)
     with session.undo.step(f"resize {request.obstacle}"):
-        session.editor.apply_edit(replace(edit_state, collisions=edit_state.collisions.with_obstacle(changed)))
+        session.editor.apply_edit(
+            replace(edit_state, collision_settings=edit_state.collision_settings.with_obstacle(changed_obstacle))
+        )
 
 
 def resize_shape(shape: Shape, sizes: Sequence[float]) -> Shape:
@@ -347,21 +378,22 @@ def resize_shape(shape: Shape, sizes: Sequence[float]) -> Shape:
             return Capsule(radius, length)
         case _:
             raise InvalidOperation(
-                "a box has three edges, a sphere a radius, a cylinder or capsule a radius and a length; "
-                f"these sizes of {type(shape).__name__} cannot be set"
+                f"a shape of kind {type(shape).__name__} cannot have {format_count(len(sizes), 'size')}; give 3 edges "
+                "of a box, the radius of a sphere, or radius and length of a cylinder or capsule, in m"
             )
 
 
 def remove_obstacle(session: Session, request: requests.RemoveObstacle) -> None:
-    session.active.edit_state.collisions.obstacle(request.obstacle)
+    session.active.edit_state.collision_settings.obstacle(request.obstacle)
     with session.undo.step(f"remove {request.obstacle}"):
         session.obstacles.remove_obstacles([request.obstacle])
 
 
 def start_obstacle_drag(session: Session, request: requests.StartObstacleDrag) -> None:
-    obstacles = session.active.edit_state.collisions.obstacles
-    held = session.active.edit_state.collisions.obstacle(request.obstacle)
-    session.dragging.start_drag(Drag("obstacle", obstacles.index(held), obstacle_name=held.name), f"move {held.name}")
+    obstacles = session.active.edit_state.collision_settings.obstacles
+    obstacle = session.active.edit_state.collision_settings.obstacle(request.obstacle)
+    drag = Drag("obstacle", obstacles.index(obstacle), obstacle_name=obstacle.name)
+    session.dragging.start_drag(drag, f"move {obstacle.name}")
 
 
 def set_solver(session: Session, request: requests.SetSolver) -> None:
@@ -387,13 +419,13 @@ def single_step(session: Session, request: requests.SingleStep) -> None:
 
 def set_collisions(session: Session, request: requests.SetCollisions) -> None:
     edit_state = session.active.edit_state
-    before = edit_state.collisions
-    if (request.mode, request.clearance) == (before.mode, before.clearance):
+    previous_settings = edit_state.collision_settings
+    if (request.mode, request.clearance) == (previous_settings.mode, previous_settings.clearance):
         return
-    label = "set collisions" if request.mode != before.mode else "set clearance"
+    label = "set collisions" if request.mode != previous_settings.mode else "set clearance"
     with session.undo.step(label):
-        collisions = replace(before, mode=request.mode, clearance=request.clearance)
-        session.editor.apply_edit(replace(edit_state, collisions=collisions))
+        collision_settings = replace(previous_settings, mode=request.mode, clearance=request.clearance)
+        session.editor.apply_edit(replace(edit_state, collision_settings=collision_settings))
 
 
 def show_alternatives(session: Session, request: requests.ShowAlternatives) -> None:
@@ -443,20 +475,20 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.SetControl: set_control,
     requests.Undo: undo,
     requests.Redo: redo,
-    requests.StartJointDrag: on_joints.start_joint_drag,
-    requests.SetDofValue: on_joints.set_dof_value,
-    requests.SetJointRotation: on_joints.set_spherical_value,
-    requests.SetLimits: on_joints.set_limits,
-    requests.SetLocked: on_joints.set_locked,
-    requests.SetRest: on_joints.set_rest,
-    requests.GoTo: on_joints.go_to_configuration,
+    requests.StartJointDrag: joint_requests.start_joint_drag,
+    requests.SetDofValue: joint_requests.set_dof_value,
+    requests.SetJointRotation: joint_requests.set_spherical_value,
+    requests.SetLimits: joint_requests.set_limits,
+    requests.SetLocked: joint_requests.set_locked,
+    requests.SetRest: joint_requests.set_rest,
+    requests.GoTo: joint_requests.go_to_configuration,
     requests.AddGoal: add_goal,
     requests.ChangeGoal: change_goal,
     requests.MoveGoal: move_goal,
     requests.RemoveGoal: remove_goal,
     requests.StartGoalDrag: start_goal_drag,
     requests.StartLinkDrag: start_link_drag,
-    requests.EndDrag: release_drag,
+    requests.EndDrag: end_drag,
     requests.SetSolver: set_solver,
     requests.SetRunning: set_running,
     requests.SingleStep: single_step,
@@ -473,21 +505,28 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.Seek: seek,
     requests.Export: export,
 }
-ALLOWED_DURING_DRAG = (
+REQUESTS_THAT_KEEP_DRAG = (
     requests.EndDrag, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.SingleStep,
     requests.ShowAlternatives, requests.Compare, requests.RecordMotion, requests.Export,
 )  # fmt: skip
-"""Requests that do not end a drag; all others do."""
-ALLOWED_DURING_PLAYBACK = (requests.Play, requests.Seek, requests.Export, requests.ShowLinks, requests.ShowAlternatives)
-"""Requests that do not stop playback; all others do."""
+"""Requests during which a drag goes on; all others end it."""
+REQUESTS_THAT_KEEP_PLAYBACK = (
+    requests.Play,
+    requests.Seek,
+    requests.Export,
+    requests.ShowLinks,
+    requests.ShowAlternatives,
+)
+"""Requests during which playback goes on; all others stop it."""
 
 
 def handle_request(session: Session, request: PageRequest) -> None:
+    """Carry out a request; see `Session.handle_request`."""
     handler = HANDLERS.get(type(request))
     if handler is None:
         raise InvalidOperation(f"a session has no handler for {type(request).__name__}")
-    if not isinstance(request, ALLOWED_DURING_DRAG):
+    if not isinstance(request, REQUESTS_THAT_KEEP_DRAG):
         session.dragging.end_drag()
-    if session.recorder.is_playing and not isinstance(request, ALLOWED_DURING_PLAYBACK):
+    if session.recorder.is_playing and not isinstance(request, REQUESTS_THAT_KEEP_PLAYBACK):
         session.playback.stop()
     handler(session, request)

@@ -15,7 +15,7 @@ from mechanik.objectives import Objective, Terrain
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.events import CurveInfo, Event, Notice
 from mechanik.studio.messages.message_codec import DragUpdate
-from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, PageRequest, Value, Vector
+from mechanik.studio.messages.requests import CollisionMode, DofName, GoalKind, PageRequest, Value, Vector
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
 from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, SharedParts
@@ -42,29 +42,29 @@ class OpenableScene(SceneProtocol, Protocol):
 
 
 class Session:
-    """One mechanism with goals and a background solver, controlled by pages, programs and scenes.
+    """One mechanism with goals and a solver in a background thread, controlled by pages, programs and scenes.
 
-    Pages use `handle_request` and `drag_to`; programs and scenes use the other methods, which make no undo steps.
-    Methods that change anything take `lock`; the parts of the session rely on that and take no lock of their own.
-    States arrive from the thread of the solver, which never takes it.
+    Pages use `handle_request` and `drag_to`. Programs and scenes use the other methods; of these, only `open`,
+    `open_gallery` and `open_scene` make undo steps. Methods that change anything take `lock`, and the parts of the
+    session rely on that. States arrive from the thread of the solver, which never takes `lock`.
 
     Args:
         send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
-        scenes: makers of the available scenes, by name.
+        scenes: functions that make the available scenes, by name.
         key: key under which the server finds meshes and files of this session.
 
     Attributes:
         lock: guards all changes.
         is_closed: whether requests are rejected.
-        slider_drag: the slider of a scene that a user is dragging.
-        state: what is open.
+        slider_drag: the slider of a scene that a user is dragging; None: no slider.
+        state: the open mechanism and scene.
         history: undo steps.
         recorder: motion recorder.
         downloads: exported files.
-        output: sends events and frames to pages.
+        output: sends events and state frames to pages.
         background: compared methods and the search for alternative solutions.
         collision_monitor: collision checks in the background.
-        state_subscribers: subscribers of programs.
+        state_subscribers: functions of programs that are called with each state.
         broadcaster: sends the events that keep pages up to date.
         slot: makes and installs solver sessions.
         editor: goals, objectives and solver settings.
@@ -155,7 +155,7 @@ class Session:
 
     @property
     def scene(self) -> SceneProtocol | None:
-        """The running scene."""
+        """The open scene; None: no scene is open."""
         return self.state.scene
 
     @property
@@ -165,7 +165,7 @@ class Session:
 
     @property
     def model_source(self) -> ModelSource:
-        """Kind and text from which `EditModel` would make the mechanism."""
+        """Kind and text for `EditModel`; both empty if the mechanism was not made from text."""
         return self.state.active.model.source
 
     @property
@@ -180,7 +180,7 @@ class Session:
 
     @property
     def live(self) -> LiveSolver:
-        """The background solver."""
+        """The main solver, in a background thread."""
         return self.state.active.live
 
     @property
@@ -212,7 +212,10 @@ class Session:
     # ---- pages ------------------------------------------------------------------------------
 
     def handle_request(self, request: PageRequest) -> None:
-        """Carry out a request; a request that fails changes nothing.
+        """Carry out a request.
+
+        Most requests end a drag or playback, also if they fail; see `REQUESTS_THAT_KEEP_DRAG`. Otherwise, a request
+        that fails changes nothing.
 
         Raises:
             MechanikError: the request cannot be carried out; the message says why.
@@ -223,7 +226,11 @@ class Session:
             handlers.handle_request(self, request)
 
     def drag_to(self, update: DragUpdate) -> None:
-        """Apply a drag update; the first state that includes it carries its tag."""
+        """Apply a drag update; the first state frame that includes it has its tag.
+
+        Raises:
+            InvalidOperation: no such drag was started.
+        """
         with self.lock:
             if not self.is_closed:
                 self.dragging.drag_to(update)
@@ -244,7 +251,7 @@ class Session:
                 self.clock.tick(now)
 
     def read_mesh(self, number: int) -> tuple[bytes, str]:
-        """Return the bytes of a mesh file and its media type."""
+        """Return the bytes of a mesh file and its media type; `number` is part of the address of the mesh."""
         return self.state.active.model.meshes.read(number)
 
     def read_download(self, key: str) -> tuple[bytes, str, str]:
@@ -252,7 +259,7 @@ class Session:
         return self.downloads.read(key)
 
     def close(self) -> None:
-        """Stop all threads; later requests are rejected."""
+        """Stop the solvers and all threads; later requests are rejected."""
         with self.lock:
             self.is_closed = True
             self.background.close()
@@ -274,16 +281,16 @@ class Session:
         q: ArrayLike | None = None,
         resets_view: bool = True,
     ) -> None:
-        """Open a copy of a mechanism; undo restores the previous one.
+        """Open a copy of a mechanism; undo restores the previous mechanism.
 
         Args:
             mechanism: the mechanism.
             title: title for users; default: its name.
             files: mesh files, by the path or uri in the meshes. If given, no file of this machine is read; None: files
                 that a file reader has found are read.
-            source: kind and text from which `EditModel` would make it.
+            source: kind and text for `EditModel`; both empty: the mechanism cannot be edited as text.
             goals: initial goals; None: `default_goals`.
-            q: configuration, (nq,), clamped to the limits; None: the present one of the mechanism.
+            q: configuration, (nq,), clamped to the limits; None: the present configuration of the mechanism.
             resets_view: whether the camera moves so that everything is visible.
         """
         with self.lock:
@@ -322,23 +329,23 @@ class Session:
         weight: float = 1.0,
         level: int = 1,
         sizes: Vector | None = None,
-        free: Sequence[Direction] = (),
+        free: Sequence[DofName] = (),
     ) -> int:
         """Add a goal for a link.
 
         Args:
             kind: kind of the goal.
             link: name of the link.
-            at: point of the link, in the frame of the link, m; for an axis or a cone the direction in the link, z if
+            at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame, z if
                 zero.
-            pose: frame of the goal in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,); None: as
-                the link is now.
-            pinned: whether it has priority over all other goals and stays in place when joints are dragged.
-            name: label; default: the name of the link.
+            pose: pose of the goal in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None:
+                a pose that the present configuration meets.
+            pinned: whether the goal has priority over all other goals and keeps its pose when joints are dragged.
+            name: label; default: the name of the link. A number is appended to a name that is in use.
             weight: weight within its level.
             level: priority level; 0 is the highest.
             sizes: parameters of the kind, see `ChangeGoal.sizes`; None: defaults.
-            free: directions of a pose, in the frame of the goal, that are not constrained.
+            free: dofs of a pose goal that are not constrained, along and about the axes of the frame of the goal.
 
         Returns:
             The number of the goal.
@@ -346,6 +353,7 @@ class Session:
         Raises:
             UnknownName: there is no such link.
             InvalidOperation: there are too many goals.
+            ObjectiveError: the goal needs a terrain and there is none.
         """
         template = GoalTemplate(kind, link, at, pose, pinned, name, weight, level, sizes, free)
         with self.lock:
@@ -356,7 +364,7 @@ class Session:
         self.move_goals({number: pose})
 
     def move_goals(self, poses: Mapping[int, PoseLike]) -> None:
-        """Move several goals at once, by number."""
+        """Move several goals at once, by number; a position (3,) keeps the orientation."""
         with self.lock:
             self.editor.move_goals(poses)
 
@@ -366,7 +374,7 @@ class Session:
             self.editor.remove_goal(number)
 
     def on_goal_moved(self, listener: GoalListener) -> Callable[[], None]:
-        """Call `listener` with number and frame (4, 4) of each goal that a page drags.
+        """Call `listener` with the number and the pose (4, 4) in the world of each goal that a page drags.
 
         Returns:
             A function that removes the listener.
@@ -433,7 +441,7 @@ class Session:
         """Set which collisions are checked, and whether they are shown or avoided; None: unchanged.
 
         Args:
-            avoid: "self", obstacles or both; obstacles are drawn.
+            avoid: "self", obstacles or both, in place of the present ones; obstacles are drawn.
             mode: "off", "show" or "avoid".
             clearance: distance that avoidance keeps, m.
             allow, forbid: pairs of names, see `Collider`.
@@ -442,7 +450,7 @@ class Session:
             self.obstacles.set_collision_avoidance(avoid, mode=mode, clearance=clearance, allow=allow, forbid=forbid)
 
     def add_obstacle(self, *obstacles: Obstacle) -> None:
-        """Add obstacles; each has a name that no link and no other obstacle has."""
+        """Add obstacles; names of links and obstacles must be unique, and an obstacle without a name gets one."""
         with self.lock:
             self.obstacles.add_obstacles(obstacles)
 
@@ -462,7 +470,7 @@ class Session:
             self.editor.set_curves(curves)
 
     def set_terrain(self, terrain: Terrain | None) -> None:
-        """Set the terrain that is drawn and that goals of kind `on_terrain` stand on."""
+        """Set the terrain, which is drawn and which goals of kind `on_terrain` use."""
         with self.lock:
             self.editor.set_terrain(terrain)
 
@@ -471,9 +479,9 @@ class Session:
         self.output.broadcast(Notice("info", text))
 
     def subscribe(self, subscriber: Callable[[LiveState], object]) -> Callable[[], None]:
-        """Call `subscriber` with each state, in a separate thread that may call any method.
+        """Call `subscriber` with each state, in a separate thread; the subscriber may call any method of the session.
 
-        A subscriber that raises is removed. A slow subscriber misses states.
+        A subscriber that raises is removed, and its error is logged. A slow subscriber misses states.
 
         Returns:
             A function that removes the subscriber.

@@ -16,22 +16,23 @@ from mechanik.studio.session.model_loading import ModelLoader
 from mechanik.studio.session.session_editor import SessionEditor
 from mechanik.studio.session.solver_session import SolverSession
 
-MAX_LIMITS_NAMED = 4
+MAX_NAMED_DOFS = 4
+"""Maximum number of dofs at a limit that the status text names."""
 
 
 def status_text(solver_session: SolverSession, collision_text: str = "") -> tuple[str, str]:
-    """Return the status name for frames, and a sentence for users.
+    """Return the name of the status, one of `STATUSES`, and one or more sentences for users.
 
     Args:
         solver_session: the solver.
-        collision_text: description of a collision; empty: none.
+        collision_text: description of the deepest collision; empty: no collision.
     """
     status, text = _solver_status(solver_session)
     if not collision_text:
         return status, text
     state = solver_session.latest_state
     if state is not None and state.status is Status.IN_COLLISION:
-        text = ""  # it would repeat the collision
+        text = ""  # the text of the solver would repeat the collision
     text = f"In collision: {collision_text}. {text}".rstrip()
     return (status, text) if status in ("PAUSED", "PROBLEM") else ("IN_COLLISION", text)
 
@@ -57,13 +58,13 @@ def _solution_text(state: LiveState) -> str:
     if solution is None:
         return ""
     text = _sentence(solution.message)
-    limits = _limits_text(list(solution.active_limits)) if solution.success else ""
-    return f"{text} At a limit: {limits}." if limits else text
+    names_text = _names_text(list(solution.active_limits)) if solution.success else ""
+    return f"{text} At a limit: {names_text}." if names_text else text
 
 
-def _limits_text(names: Sequence[str]) -> str:
-    omitted = f" and {len(names) - MAX_LIMITS_NAMED} more" if len(names) > MAX_LIMITS_NAMED else ""
-    return ", ".join(names[:MAX_LIMITS_NAMED]) + omitted
+def _names_text(names: Sequence[str]) -> str:
+    ending = f" and {len(names) - MAX_NAMED_DOFS} more" if len(names) > MAX_NAMED_DOFS else ""
+    return ", ".join(names[:MAX_NAMED_DOFS]) + ending
 
 
 def _sentence(text: str) -> str:
@@ -77,10 +78,10 @@ class Playback:
         self._recorder, self._state, self._output = shared.recorder, shared.state, shared.output
         self._monitor, self._broadcaster, self._editor = shared.collision_monitor, broadcaster, editor
 
-    def record(self, on: bool) -> None:
-        """Start a new recording, or end the present one."""
+    def record(self, is_start: bool) -> None:
+        """Start a new recording if `is_start`, else end the present recording."""
         active = self._state.active
-        if on:
+        if is_start:
             known_events = self._broadcaster.obstacles_event(), self._monitor.info()
             self._recorder.start(active.model, active.q, known_events)
         else:
@@ -88,7 +89,12 @@ class Playback:
         self._output.broadcast(self._recorder.info())
 
     def start(self, speed: float, looped: bool) -> None:
-        """Play the recording from the present time, and suspend the solver."""
+        """Play the recording from the present playback time, and suspend the solver.
+
+        Args:
+            speed: seconds of the recording per second of real time.
+            looped: whether to start again at the end.
+        """
         active = self._state.active
         if self._recorder.is_recording:
             self._recorder.stop(active.q)
@@ -97,7 +103,7 @@ class Playback:
         self._output.broadcast(self._recorder.info())
 
     def stop(self) -> None:
-        """Stop playback; the mechanism stays where it was shown last, with the goals that are not pinned."""
+        """Stop playback at the configuration that was shown last; goals that are not pinned move with their links."""
         active = self._state.active
         self._recorder.is_playing = False
         self._editor.move_with_goals(self._recorder.configuration_at(self._recorder.time))
@@ -108,7 +114,7 @@ class Playback:
         """Show the recording at a time, s."""
         active = self._state.active
         if self._recorder.is_recording:
-            raise InvalidOperation("a motion is being recorded; end the recording first")
+            raise InvalidOperation("a motion is being recorded; stop the recording first")
         q = self._recorder.configuration_at(time)
         if self._recorder.is_playing:
             active.send_preview(q, active.carried_link_poses())
@@ -117,7 +123,7 @@ class Playback:
         self._output.broadcast(self._recorder.info())
 
     def tick(self, seconds: float) -> None:
-        """Advance playback by `seconds`, if it runs."""
+        """Advance playback by `seconds` of real time, if it runs."""
         if not self._recorder.is_playing:
             return
         active = self._state.active
@@ -127,29 +133,33 @@ class Playback:
 
 
 class RateLimiter:
-    """Limits how often something happens per second."""
+    """Limits how often a periodic event is sent.
+
+    Args:
+        max_per_second: maximum rate, 1/s.
+    """
 
     def __init__(self, max_per_second: float) -> None:
-        self._interval, self._last = 1.0 / max_per_second, -math.inf
+        self._interval, self._last_time = 1.0 / max_per_second, -math.inf
 
     def is_due(self, now: float) -> bool:
-        """Return whether it may happen now.
+        """Return whether the event may be sent now; if so, the next interval starts.
 
         Args:
             now: monotonic time, s.
         """
-        if now - self._last < self._interval:
+        if now - self._last_time < self._interval:
             return False
-        self._last = now
+        self._last_time = now
         return True
 
 
 MAX_SCENE_STEP_SECONDS = 0.1
-"""Maximum time step of a scene, s, so that nothing jumps after a pause."""
+"""Maximum time step of a scene, s; so a scene does not jump after a delay."""
 STATUS_RATE, COMPARISON_RATE, RECORDING_RATE = 10.0, 5.0, 5.0
 """Maximum rates of status texts, comparison rows and recorder states, per second."""
-MAX_READ_TRIES = 3
-"""Maximum number of tries to compute a text before a newer state arrives."""
+MAX_STATUS_READS = 3
+"""Maximum number of reads of the status; it is read again if a newer state has arrived meanwhile."""
 
 
 class SessionClock:
@@ -169,14 +179,14 @@ class SessionClock:
         self._last_recording: Recording | None = None
 
     def tick(self, now: float) -> None:
-        """Advance playback and the scene to `now` (monotonic time, s), and send what is due."""
-        # clocks of processor cores may differ; time must never run backwards or count twice
+        """Advance playback and the scene to `now` (monotonic time, s), and send the events that are due."""
+        # clocks of processor cores may differ, and no time step may be negative
         tick_time = now if self._last_time is None else max(now, self._last_time)
         seconds = 0.0 if self._last_time is None else tick_time - self._last_time
         self._last_time = tick_time
         self._playback.tick(seconds)
         self._tick_scene(min(seconds, MAX_SCENE_STEP_SECONDS))
-        self._send_due(now)
+        self._send_due_events(now)
 
     def restart(self) -> None:
         """Ignore the time since the last tick."""
@@ -193,17 +203,17 @@ class SessionClock:
             self._loader.close_scene()
             self._output.broadcast(Notice("warning", f"The scene was stopped because of an error: {error}"))
 
-    def _send_due(self, now: float) -> None:
+    def _send_due_events(self, now: float) -> None:
         if (alternatives := self._background.alternatives.poll()) is not None:
             self._output.broadcast(alternatives)
         if self._status_limiter.is_due(now):
             self._send_status()
         comparison = self._background.comparison
         if comparison.methods and self._comparison_limiter.is_due(now):
-            rows = comparison.info()
-            if self._last_comparison is None or without_timings(rows) != without_timings(self._last_comparison):
-                self._last_comparison = rows
-                self._output.broadcast(rows)
+            event = comparison.info()
+            if self._last_comparison is None or without_timings(event) != without_timings(self._last_comparison):
+                self._last_comparison = event
+                self._output.broadcast(event)
         if self._recording_limiter.is_due(now):
             recording = self._recorder.info()
             if recording != self._last_recording:
@@ -211,7 +221,7 @@ class SessionClock:
                 self._output.broadcast(recording)
             if self._recorder.is_full:
                 self._recorder.is_full = False
-                self._output.broadcast(Notice("warning", "The recording has reached its maximum length and was ended."))
+                self._output.broadcast(Notice("warning", "The recording has reached its maximum size and was stopped."))
 
     def _send_status(self) -> None:
         status = self._make_status()
@@ -226,12 +236,12 @@ class SessionClock:
                 self._output.broadcast(controls)
 
     def _make_status(self) -> StatusText:
-        """Return the status sentence and the lines of the scene, both of the same state."""
+        """Return the status text and the readouts of the scene, both of the same state if possible."""
         active, scene = self._state.active, self._state.scene
-        tries = 0
+        read_count = 0
         while True:
-            state, tries = active.latest_state, tries + 1
+            state, read_count = active.latest_state, read_count + 1
             name, text = status_text(active, self._monitor.text)
             status = StatusText(name, text, scene.readouts() if scene is not None else [])
-            if active.latest_state is state or tries == MAX_READ_TRIES:
+            if active.latest_state is state or read_count == MAX_STATUS_READS:
                 return status

@@ -1,6 +1,6 @@
-"""Changes of the edit state of a session: goals, objectives, solver settings, obstacles; no undo steps.
+"""Changes of the edit state of a session: goals, objectives, solver settings and obstacles, without undo steps.
 
-`SessionEditor` applies edit states and sends what has changed; `ObstacleEditor` does so for collision settings.
+`SessionEditor` applies edit states and sends what has changed. `ObstacleEditor` sets collisions and obstacles.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages import events
 from mechanik.studio.messages.events import CurveInfo, ObstacleMoved
-from mechanik.studio.messages.requests import CollisionMode, Direction, GoalKind, Value, Vector
+from mechanik.studio.messages.requests import CollisionMode, DofName, GoalKind, Value, Vector
 from mechanik.studio.session.broadcast import Broadcaster, SharedParts, obstacle_info
 from mechanik.studio.session.collision_monitor import check_body_count
 from mechanik.studio.session.edit_state import EditState, InteractiveGoal, PoseLike, numbers_to_pose, parse_pose
-from mechanik.studio.session.frame_packer import default_sizes, initial_frame
+from mechanik.studio.session.frame_packer import default_sizes, initial_goal_pose
 from mechanik.studio.session.loaded_model import LoadedModel
 from mechanik.studio.session.solve_spec import make_objective, parse_solver_options
 from mechanik.validation import as_number
 
 MAX_GOALS = 64
+"""Maximum number of goals of a session."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GoalTemplate:
-    """A goal that is to be made; see `Session.add_goal` for the fields."""
+    """Arguments of a goal that is to be made; see `Session.add_goal` for the fields."""
 
     kind: GoalKind
     link: str
@@ -42,7 +43,7 @@ class GoalTemplate:
     weight: float = 1.0
     level: int = 1
     sizes: Vector | None = None
-    free: Sequence[Direction] = ()
+    free: Sequence[DofName] = ()
 
 
 class SessionEditor:
@@ -60,29 +61,30 @@ class SessionEditor:
     def apply_edit(self, edit_state: EditState) -> None:
         """Apply a new edit state, and send what has changed."""
         active, broadcaster = self._state.active, self._broadcaster
-        before, order, text = active.edit_state, broadcaster.goal_order, active.adaptation_text
+        previous_edit_state, previous_order = active.edit_state, broadcaster.goal_order
+        previous_text = active.adaptation_text
         active.apply(edit_state, active.drag)
-        if edit_state.goals is not before.goals and order == broadcaster.goal_order:
+        if edit_state.goals is not previous_edit_state.goals and previous_order == broadcaster.goal_order:
             broadcaster.broadcast_goals()
-        if (edit_state.bounds, edit_state.rest_values, edit_state.locked) != (
-            before.bounds,
-            before.rest_values,
-            before.locked,
+        if (edit_state.limits, edit_state.rest_values, edit_state.locked_dofs) != (
+            previous_edit_state.limits,
+            previous_edit_state.rest_values,
+            previous_edit_state.locked_dofs,
         ):
             broadcaster.broadcast_dofs()
-        if edit_state.hidden != before.hidden:
+        if edit_state.hidden_links != previous_edit_state.hidden_links:
             links = active.model.mechanism.links
-            self._output.broadcast(events.VisibilityChanged([name not in edit_state.hidden for name in links]))
+            self._output.broadcast(events.VisibilityChanged([name not in edit_state.hidden_links for name in links]))
         if (
-            edit_state.solver != before.solver
-            or edit_state.options is not before.options
-            or active.adaptation_text != text
+            edit_state.solver != previous_edit_state.solver
+            or edit_state.options is not previous_edit_state.options
+            or active.adaptation_text != previous_text
         ):
             broadcaster.broadcast_solving()
-        if edit_state.terrain is not before.terrain:
+        if edit_state.terrain is not previous_edit_state.terrain:
             broadcaster.broadcast_scene()
-        if edit_state.collisions is not before.collisions:
-            broadcaster.broadcast_collisions(before.collisions)
+        if edit_state.collision_settings is not previous_edit_state.collision_settings:
+            broadcaster.broadcast_collisions(previous_edit_state.collision_settings)
         self._background.set_spec(active.solve_spec)
 
     # ---- goals ------------------------------------------------------------------------------
@@ -102,22 +104,26 @@ class SessionEditor:
 
         Args:
             template: the goal; see `Session.add_goal`.
-            edit_state: its goals and objectives determine which names are in use.
+            edit_state: edit state whose goals and objectives determine which names are in use.
             model: the mechanism.
             X: poses of all links in the world, (L, 4, 4).
             model_radius: radius of the bounding sphere of the mechanism, m.
+
+        Raises:
+            UnknownName: there is no such link.
+            InvalidOperation: there are too many goals.
         """
         kind, link, index = template.kind, template.link, model.index
-        if link not in index.link_numbers:
+        if link not in index.link_indices:
             raise UnknownName("link", link, index.link_names)
         if len(edit_state.goals) >= MAX_GOALS:
             raise InvalidOperation(f"there are {MAX_GOALS} goals, which is the maximum; remove a goal first")
-        X_link = X[index.link_numbers[link]]
-        sizes = default_sizes(kind, X_link, model_radius) if template.sizes is None else template.sizes
+        X_world_link = X[index.link_indices[link]]
+        sizes = default_sizes(kind, X_world_link, model_radius) if template.sizes is None else template.sizes
         centre = index.centre_of_mass(X) if kind == "centre_of_mass" else None
-        frame = initial_frame(kind, X_link, template.at, sizes, model_radius, centre)
+        X_world_goal = initial_goal_pose(kind, X_world_link, template.at, sizes, model_radius, centre)
         if template.pose is not None:
-            frame = parse_pose(template.pose, frame[:3, :3])
+            X_world_goal = parse_pose(template.pose, X_world_goal[:3, :3])
         used_names = {goal.name for goal in edit_state.goals} | set(edit_state.objectives)
         self.next_goal_number += 1
         goal = InteractiveGoal(
@@ -125,7 +131,7 @@ class SessionEditor:
             name=_unused_name(template.name or link, used_names),
             kind=kind,
             link=link,
-            X=frame,
+            X=X_world_goal,
             at=template.at,
             weight=template.weight,
             level=template.level,
@@ -140,49 +146,52 @@ class SessionEditor:
         """Move several goals at once, by number; a position (3,) keeps the orientation."""
         active = self._state.active
         goals = {number: active.edit_state.goal(number) for number in poses}
-        moved = [goal.with_frame(parse_pose(poses[number], goal.X[:3, :3])) for number, goal in goals.items()]
-        self._background.set_targets(active, active.move_goals(moved))
+        moved_goals = [
+            goal.with_pose_matrix(parse_pose(poses[number], goal.X[:3, :3])) for number, goal in goals.items()
+        ]
+        self._background.set_targets(active, active.move_goals(moved_goals))
 
     def remove_goal(self, number: int) -> None:
         edit_state = self._state.active.edit_state
-        removed = edit_state.goal(number)
-        self.apply_edit(replace(edit_state, goals=tuple(goal for goal in edit_state.goals if goal is not removed)))
+        removed_goal = edit_state.goal(number)
+        remaining_goals = tuple(goal for goal in edit_state.goals if goal is not removed_goal)
+        self.apply_edit(replace(edit_state, goals=remaining_goals))
 
     # ---- objectives -------------------------------------------------------------------------
 
     def add_objectives(self, objectives: Iterable[Objective]) -> None:
         """Add objectives that are not shown as goals; see `Session.add_objective`."""
         edit_state = self._state.active.edit_state
-        by_name = dict(edit_state.objectives)
+        objectives_by_name = dict(edit_state.objectives)
         for objective in objectives:
             if not objective.name:
-                raise InvalidOperation(f"{objective!r} needs a name, such as name='balance'")
+                raise InvalidOperation(f"{objective!r} has no name; give it one, such as name='balance'")
             if objective.name in {goal.name for goal in edit_state.goals}:
                 raise InvalidOperation(
                     f"a goal already has the name {objective.name!r}; give the objective another name"
                 )
-            by_name[objective.name] = objective
-        self.apply_edit(replace(edit_state, objectives=by_name))
+            objectives_by_name[objective.name] = objective
+        self.apply_edit(replace(edit_state, objectives=objectives_by_name))
 
     def remove_objectives(self, names: Iterable[str]) -> None:
         """Remove added objectives, by name."""
         edit_state = self._state.active.edit_state
-        remaining = dict(edit_state.objectives)
+        remaining_objectives = dict(edit_state.objectives)
         for name in dict.fromkeys(names):
-            if name not in remaining:
+            if name not in remaining_objectives:
                 raise UnknownName("objective", name, edit_state.objectives)
-            del remaining[name]
-        self.apply_edit(replace(edit_state, objectives=remaining))
+            del remaining_objectives[name]
+        self.apply_edit(replace(edit_state, objectives=remaining_objectives))
 
     def set_targets(self, targets: Mapping[str, Any]) -> None:
         """Set new targets of added objectives, by name, in the form that `Objective.with_target` takes."""
         active = self._state.active
-        by_name = dict(active.edit_state.objectives)
+        objectives_by_name = dict(active.edit_state.objectives)
         for name, target in targets.items():
-            if name not in by_name:
-                raise UnknownName("objective", name, by_name)
-            by_name[name] = by_name[name].with_target(target)
-        active.set_targets(replace(active.edit_state, objectives=by_name), targets)
+            if name not in objectives_by_name:
+                raise UnknownName("objective", name, objectives_by_name)
+            objectives_by_name[name] = objectives_by_name[name].with_target(target)
+        active.set_targets(replace(active.edit_state, objectives=objectives_by_name), targets)
         self._background.set_targets(active, targets)
 
     # ---- solver, configuration, display -----------------------------------------------------
@@ -219,17 +228,17 @@ class SessionEditor:
         self._broadcaster.broadcast_scene()
 
     def set_terrain(self, terrain: Terrain | None) -> None:
-        """Set the terrain that is drawn and that goals of kind `on_terrain` stand on."""
+        """Set the terrain, which is drawn and which goals of kind `on_terrain` use."""
         self.apply_edit(replace(self._state.active.edit_state, terrain=terrain))
 
 
 def _unused_name(name: str, used_names: set[str]) -> str:
-    """Return the name, with a number appended if it is taken."""
-    number, unused = 1, name
-    while unused in used_names:
+    """Return the name, with a number appended if the name is in use."""
+    number, unused_name = 1, name
+    while unused_name in used_names:
         number += 1
-        unused = f"{name} {number}"
-    return unused
+        unused_name = f"{name} {number}"
+    return unused_name
 
 
 class ObstacleEditor:
@@ -250,9 +259,9 @@ class ObstacleEditor:
     ) -> None:
         """Set which collisions are checked; see `Session.set_collision_avoidance`."""
         active = self._state.active
-        collisions = active.edit_state.collisions
+        collision_settings = active.edit_state.collision_settings
         if avoid is not None:
-            collisions = collisions.with_avoided(active.model.mechanism, avoid)
+            collision_settings = collision_settings.with_avoided(active.model.mechanism, avoid)
         new_settings: dict[str, Any] = {
             "mode": mode,
             "clearance": None if clearance is None else as_number(clearance, "clearance"),
@@ -260,31 +269,37 @@ class ObstacleEditor:
             "forbid": None if forbid is None else tuple(forbid),
         }
         changes = {name: value for name, value in new_settings.items() if value is not None}
-        self._editor.apply_edit(replace(active.edit_state, collisions=replace(collisions, **changes)))
+        self._editor.apply_edit(replace(active.edit_state, collision_settings=replace(collision_settings, **changes)))
 
     def add_obstacles(self, obstacles: Iterable[Obstacle]) -> None:
-        """Add obstacles; each has a name that no link and no other obstacle has."""
+        """Add obstacles; names of links and obstacles must be unique, and an obstacle without a name gets one."""
         active = self._state.active
-        before = active.edit_state.collisions
-        collisions = before.with_avoided(active.model.mechanism, [*before.avoid, *obstacles])
-        check_body_count(active.model, collisions)
-        self._editor.apply_edit(replace(active.edit_state, collisions=collisions))
+        previous_settings = active.edit_state.collision_settings
+        collision_settings = previous_settings.with_avoided(
+            active.model.mechanism, [*previous_settings.avoid, *obstacles]
+        )
+        check_body_count(active.model, collision_settings)
+        self._editor.apply_edit(replace(active.edit_state, collision_settings=collision_settings))
 
     def remove_obstacles(self, names: Iterable[str]) -> None:
         """Remove obstacles, by name."""
         edit_state = self._state.active.edit_state
-        self._editor.apply_edit(replace(edit_state, collisions=edit_state.collisions.without_obstacles(*names)))
+        self._editor.apply_edit(
+            replace(edit_state, collision_settings=edit_state.collision_settings.without_obstacles(*names))
+        )
 
     def move_obstacle(self, name: str, pose: PoseLike) -> None:
         """Move an obstacle; a position (3,) keeps its orientation."""
         active = self._state.active
-        collisions = active.edit_state.collisions
-        before = collisions.obstacle(name)
-        X = parse_pose(pose, before.pose.matrix[:3, :3], "pose of an obstacle")
-        moved = before.moved_to(Pose.from_matrix(X))
-        # before the solver is updated: the state that it computes must not arrive first
-        self._output.broadcast(ObstacleMoved(obstacle_info(moved, active.model.meshes)))
-        active.move_obstacles(replace(active.edit_state, collisions=collisions.with_obstacle(moved)))
+        collision_settings = active.edit_state.collision_settings
+        obstacle = collision_settings.obstacle(name)
+        X_world_obstacle = parse_pose(pose, obstacle.pose.matrix[:3, :3], "pose of an obstacle")
+        moved_obstacle = obstacle.moved_to(Pose.from_matrix(X_world_obstacle))
+        # the event is sent before the solver is updated, since the next state must not arrive before the event
+        self._output.broadcast(ObstacleMoved(obstacle_info(moved_obstacle, active.model.meshes)))
+        active.move_obstacles(
+            replace(active.edit_state, collision_settings=collision_settings.with_obstacle(moved_obstacle))
+        )
         self._background.set_spec(active.solve_spec)
 
     def drag_obstacle(self, pose: tuple[float, ...]) -> None:
@@ -292,5 +307,5 @@ class ObstacleEditor:
         active = self._state.active
         assert active.drag is not None
         name = active.drag.obstacle_name
-        if any(obstacle.name == name for obstacle in active.edit_state.collisions.obstacles):
+        if any(obstacle.name == name for obstacle in active.edit_state.collision_settings.obstacles):
             self.move_obstacle(name, numbers_to_pose(pose))

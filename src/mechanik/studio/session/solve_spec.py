@@ -1,6 +1,6 @@
-"""Problem of the background solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`.
+"""Problem of the main solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`.
 
-`make_objective` converts a goal for the solver.
+`make_objective` converts a goal of the session to an objective.
 """
 
 from __future__ import annotations
@@ -85,51 +85,54 @@ def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Obj
     return _MAKERS[goal.kind](goal, options)
 
 
-def _pose(goal: InteractiveGoal, options: ObjectiveOptions) -> Objective:
-    constrained = [dof for dof in ALL_DOFS if dof.name not in goal.free]
-    return PoseGoal(goal.link, goal.X, at=goal.at, dof=constrained, **options)
+def _pose_goal(goal: InteractiveGoal, options: ObjectiveOptions) -> Objective:
+    constrained_dofs = [dof for dof in ALL_DOFS if dof.name not in goal.free]
+    return PoseGoal(goal.link, goal.X, at=goal.at, dof=constrained_dofs, **options)
 
 
-def _p(goal: InteractiveGoal) -> Array:
+def _position(goal: InteractiveGoal) -> Array:
     return goal.X[:3, 3]
 
 
-def _z(goal: InteractiveGoal) -> Array:
+def _z_axis(goal: InteractiveGoal) -> Array:
     return goal.X[:3, 2]
 
 
 _MAKERS: dict[GoalKind, Callable[[InteractiveGoal, ObjectiveOptions], Objective]] = {
-    "point": lambda goal, options: PositionGoal(goal.link, _p(goal), goal.at, **options),
-    "pose": _pose,
+    "point": lambda goal, options: PositionGoal(goal.link, _position(goal), goal.at, **options),
+    "pose": _pose_goal,
     "orientation": lambda goal, options: OrientationGoal(goal.link, goal.X[:3, :3], **options),
-    "axis": lambda goal, options: AxisGoal(goal.link, _z(goal), link_axis(goal), **options),
-    "hinge": lambda goal, options: HingeGoal(goal.link, _p(goal), _z(goal), goal.at, **options),
-    "surface": lambda goal, options: SurfaceGoal(goal.link, _p(goal), _z(goal), goal.at, **options),
-    "on_line": lambda goal, options: OnLine(goal.link, _p(goal), _z(goal), goal.at, **options),
-    "on_plane": lambda goal, options: OnPlane(goal.link, _p(goal), _z(goal), goal.at, **options),
-    "look_at": lambda goal, options: LookAt(goal.link, _p(goal), link_axis(goal), goal.at, **options),
+    "axis": lambda goal, options: AxisGoal(goal.link, _z_axis(goal), link_axis(goal), **options),
+    "hinge": lambda goal, options: HingeGoal(goal.link, _position(goal), _z_axis(goal), goal.at, **options),
+    "surface": lambda goal, options: SurfaceGoal(goal.link, _position(goal), _z_axis(goal), goal.at, **options),
+    "on_line": lambda goal, options: OnLine(goal.link, _position(goal), _z_axis(goal), goal.at, **options),
+    "on_plane": lambda goal, options: OnPlane(goal.link, _position(goal), _z_axis(goal), goal.at, **options),
+    "look_at": lambda goal, options: LookAt(goal.link, _position(goal), link_axis(goal), goal.at, **options),
     "distance": lambda goal, options: Distance(
-        goal.link, at=goal.at, other_at=_p(goal), equal=goal.sizes[0], **options
+        goal.link, at=goal.at, other_at=_position(goal), equal=goal.sizes[0], **options
     ),
     "in_box": lambda goal, options: InBox(goal.link, -np.array(goal.sizes), goal.sizes, goal.X, goal.at, **options),
-    "in_cone": lambda goal, options: InCone(goal.link, link_axis(goal), _z(goal), goal.sizes[0], **options),
+    "in_cone": lambda goal, options: InCone(goal.link, link_axis(goal), _z_axis(goal), goal.sizes[0], **options),
     "in_band": lambda goal, options: InBand(goal.link, "z", goal.sizes[0], goal.sizes[1], goal.X, goal.at, **options),
-    "centre_of_mass": lambda goal, options: CentreOfMass(_p(goal), **options),
+    "centre_of_mass": lambda goal, options: CentreOfMass(_position(goal), **options),
 }
 
 
-ADVICE_PATTERN = re.compile(r"; use solver='(?P<name>\w+)'(?P<more>.*)$", re.DOTALL)
+ADVICE_PATTERN = re.compile(r"; use solver='(?P<name>\w+)'(?P<arguments>.*)$", re.DOTALL)
+"""Advice at the end of an error message: a method, and what follows its name."""
 
 
 OPTION_PATTERN = re.compile(r" with (?P<option>\w+)='(?P<value>\w+)'")
+"""Option of the method in an advice."""
 
 
 OBJECTIVE_PATTERN = re.compile(r"<(?P<kind>\w+)(?: '(?P<name>[^']*)')?[^<>]*>", re.DOTALL)
+"""Representation of an objective in an error message."""
 
 
 @contextmanager
 def errors_for_users() -> Generator[None]:
-    """Rewrite the errors of solver methods inside the context for users of the page, who see no arguments."""
+    """Rewrite the errors of solver methods inside the context for users of the page, who set no Python arguments."""
     try:
         yield
     except InvalidOperation as error:
@@ -137,14 +140,14 @@ def errors_for_users() -> Generator[None]:
 
 
 def rewrite_for_users(text: str) -> str:
-    """Return the text of an error with objects and advice in terms of the page."""
+    """Return the text of an error with the names of goals and methods that the page shows."""
     text = OBJECTIVE_PATTERN.sub(
         lambda match: f"the goal '{match['name']}'" if match["name"] else "one of the goals", text
     )
     match = ADVICE_PATTERN.search(text)
     if match is None or match["name"] not in METHODS:
         return text
-    option = OPTION_PATTERN.match(match["more"])
+    option = OPTION_PATTERN.match(match["arguments"])
     advice = f"choose {find_method(match['name']).title}, which can"
     if option is not None:
         advice = f"set its option {option['option']} to {option['value']}"
@@ -175,30 +178,31 @@ class SphericalJointValue(JointObjective):
         return (spherical_joint_target(self.joint, self.wxyz, self.weight),)
 
     def with_target(self, target: ArrayLike) -> Self:
-        changed = copy(self)
-        object.__setattr__(changed, "wxyz", as_quaternion(target, f"rotation of {self.joint!r}"))
-        return changed
+        changed_objective = copy(self)
+        object.__setattr__(changed_objective, "wxyz", as_quaternion(target, f"rotation of {self.joint!r}"))
+        return changed_objective
 
 
 DRAG_OBJECTIVE = "dragged dof"
-"""Name of the objective that holds a dragged dof."""
+"""Name of the objective for the value of a dragged dof."""
 DRAG_TOLERANCE = 1e-10
-"""Tolerance of a dragged dof, m and rad; a typed value must be met to the last digit that is shown."""
-PROBLEM_FIELDS = ("goals", "locked", "solver", "options", "objectives", "terrain", "collisions")
+"""Tolerance of a dragged dof, m and rad; a value that the user types must be met to the last digit that is shown."""
+PROBLEM_FIELDS = ("goals", "locked_dofs", "solver", "options", "objectives", "terrain", "collision_settings")
 """Fields of an `EditState` that the solver depends on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drag:
-    """What is dragged.
+    """The goal, dof or obstacle that is dragged, with its newest value.
 
     Attributes:
-        kind: goal, dof or obstacle.
+        kind: what is dragged; a dragged link is a goal.
         number: number of the goal (`LINK_DRAG_GOAL` for a dragged link), index of the dof, or index of the obstacle at
             the start of the drag.
-        carried_from: link poses at the start of the drag, (4, 4), by number of the goals that move with their links.
-        values: value of the dof, m or rad; of a spherical joint the three numbers of a rotation vector, rad.
-        obstacle_name: name of the obstacle.
+        carried_from: for each goal that moves with its link, by goal number: the pose of the link in the world at the
+            start of the drag, (4, 4).
+        values: value of a dragged dof, m or rad; the rotation vector (rad) of a spherical joint.
+        obstacle_name: name of a dragged obstacle.
     """
 
     kind: Literal["goal", "dof", "obstacle"]
@@ -213,14 +217,14 @@ class SolveSpec:
     """Problem and method for the solver, in the form that `LiveSolver` and `Solver` take.
 
     Attributes:
-        goals: objectives.
+        goals: objectives of goals, of the program or scene, and of a dragged dof.
         solver: name of the method.
         lock: names of locked dofs.
         rest: whether rest values are soft objectives.
         options: options of the method.
-        adaptation_text: what the method cannot do as requested; empty: nothing.
-        collisions: collision settings.
-        collider: what is avoided; None: nothing.
+        adaptation_text: which settings the method does not support; empty: it supports all.
+        collision_settings: which collisions are avoided.
+        collider: the collider for avoidance; None: nothing is avoided.
     """
 
     goals: tuple[Objective, ...]
@@ -229,22 +233,22 @@ class SolveSpec:
     rest: bool
     options: Mapping[str, Any]
     adaptation_text: str = ""
-    collisions: CollisionSettings = DEFAULT_COLLISION_SETTINGS
+    collision_settings: CollisionSettings = DEFAULT_COLLISION_SETTINGS
     collider: Collider | None = None
 
     @property
     def avoidance_arguments(self) -> dict[str, Any]:
         """The arguments `avoid` and `clearance` for `LiveSolver` and `Solver`."""
         arguments: dict[str, Any] = {"avoid": self.collider}
-        return arguments if self.collider is None else {**arguments, "clearance": self.collisions.clearance}
+        return arguments if self.collider is None else {**arguments, "clearance": self.collision_settings.clearance}
 
-    def format_targets(self, by_name: Mapping[str, Any]) -> Any:
-        """Return new targets in the form that a solver takes.
+    def format_targets(self, targets: Mapping[str, Any]) -> Any:
+        """Return new targets, given by name, in the form that a solver takes.
 
         A solver with a single objective takes the bare target, since the target of `JointValues` is itself a mapping of
         names. Rest values count as an objective.
         """
-        return next(iter(by_name.values())) if len(self.goals) == 1 and not self.rest else by_name
+        return next(iter(targets.values())) if len(self.goals) == 1 and not self.rest else targets
 
 
 def make_solve_spec(
@@ -255,48 +259,54 @@ def make_solve_spec(
     While a dof or a link is dragged, the method is "lm", which supports every objective, and goals that move with their
     links are left out.
     """
-    carried: Mapping[int, Array] = {} if drag is None else drag.carried_from
+    carried_goals: Mapping[int, Array] = {} if drag is None else drag.carried_from
     objectives = [
         make_objective(goal, edit_state.terrain)
         for goal in edit_state.goals
-        if goal.enabled and goal.number not in carried
+        if goal.enabled and goal.number not in carried_goals
     ]
     objectives += edit_state.objectives.values()
     if drag is not None and drag.kind == "dof":
         objectives.append(drag_objective(dofs, drag.number, drag.values))
     tracks_drag = drag is not None and (drag.kind == "dof" or drag.number == LINK_DRAG_GOAL)
-    lock = tuple(dofs[k].name for k in sorted(edit_state.locked))
+    lock = tuple(dofs[k].name for k in sorted(edit_state.locked_dofs))
     options = {} if tracks_drag else {name: value for name, value in edit_state.options.items() if value is not None}
     rest = any(value is not None for value in edit_state.rest_values)
     solver = "lm" if tracks_drag else edit_state.solver
     return SolveSpec(
-        tuple(objectives), solver, lock, rest, options, collisions=edit_state.collisions, collider=collider
+        tuple(objectives),
+        solver,
+        lock,
+        rest,
+        options,
+        collision_settings=edit_state.collision_settings,
+        collider=collider,
     )
 
 
 def drag_objective(
-    dofs: tuple[IndexedDof, ...], number: int, values: tuple[float, ...]
+    dofs: tuple[IndexedDof, ...], dof_index: int, values: tuple[float, ...]
 ) -> JointValues | SphericalJointValue:
-    """Return the objective that holds a dragged dof, at level 1: pins have priority over it.
+    """Return the objective for the value of a dragged dof, at level 1: pinned goals have priority over it.
 
-    A mimic dof is held through its leader.
+    For a mimic dof, the objective sets the value of the leader.
 
     Args:
         dofs: dofs of the model.
-        number: index of the dof.
-        values: see `Drag`; further numbers are ignored.
+        dof_index: index of the dragged dof.
+        values: see `Drag.values`; further numbers are ignored.
     """
-    if dofs[number].is_spherical:
+    if dofs[dof_index].is_spherical:
         wxyz = quaternion.exp(values[:3])
         return SphericalJointValue(
-            dofs[number].joint,
+            dofs[dof_index].joint,
             wxyz,
             level=1,
             tolerance=DRAG_TOLERANCE,
             angle_tolerance=DRAG_TOLERANCE,
             name=DRAG_OBJECTIVE,
         )
-    dof, leader_value = leading_dof(dofs, number, values[0])
+    dof, leader_value = leading_dof(dofs, dof_index, values[0])
     return JointValues(
         {dof.name: leader_value},
         angle_mode="exact",
@@ -318,14 +328,22 @@ def drag_target(objective: JointValues | SphericalJointValue) -> Any:
     return objective.wxyz if isinstance(objective, SphericalJointValue) else dict(objective.values)
 
 
-def leading_dof(dofs: tuple[IndexedDof, ...], number: int, value: float) -> tuple[IndexedDof, float]:
-    """Return the independent dof that moves dof `number`, and the value it needs so that `number` has `value`."""
-    dof = dofs[number]
-    if dof.leader < 0:
+def leading_dof(dofs: tuple[IndexedDof, ...], dof_index: int, value: float) -> tuple[IndexedDof, float]:
+    """Return the leader of a mimic dof, and the value of the leader at which the mimic dof has `value`, m or rad.
+
+    For an independent dof, return the dof itself and `value`.
+
+    Raises:
+        InvalidOperation: the mimic dof has a ratio of 0.
+    """
+    dof = dofs[dof_index]
+    if dof.leader_index < 0:
         return dof, value
     if dof.ratio == 0.0:
-        raise InvalidOperation(f"{dof.name} is a mimic joint with a multiplier of 0 and cannot be moved")
-    return dofs[dof.leader], (value - dof.offset) / dof.ratio
+        raise InvalidOperation(
+            f"{dof.name} is a mimic joint with a ratio of 0 and cannot be moved; change the ratio in the model"
+        )
+    return dofs[dof.leader_index], (value - dof.offset) / dof.ratio
 
 
 def with_spec_targets(spec: SolveSpec, targets: Mapping[str, Any]) -> SolveSpec:
@@ -340,67 +358,70 @@ def same_problem(a: EditState, b: EditState) -> bool:
     return all(getattr(a, name) is getattr(b, name) for name in PROBLEM_FIELDS)
 
 
-def drag_changes_problem(drag: Drag | None, before: Drag | None) -> bool:
+def drag_changes_problem(drag: Drag | None, previous_drag: Drag | None) -> bool:
     """Return whether a change of the drag changes the problem; a dragged goal is an objective like any other."""
-    return drag is not before and any(
-        present is not None and (present.kind == "dof" or present.carried_from) for present in (drag, before)
+    return drag is not previous_drag and any(
+        candidate is not None and (candidate.kind == "dof" or candidate.carried_from)
+        for candidate in (drag, previous_drag)
     )
 
 
 FULL_METHOD = "lm"
 """The method that supports priority levels, soft objectives and loops."""
 LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO = 30.0, 900.0
-"""Weight ratio of neighbouring levels, and maximum ratio of the first to the last level.
+"""Weight ratio of neighbouring levels, and maximum weight ratio of the first to the last level.
 
-Tuned on all scenes: with 30, damped least squares meets all goals as soon as without levels, and the error of pins that
-cannot be held is at most 1/30 of the error of the goals.
+Tuned on all scenes. With a ratio of 30, damped least squares needs no more time to meet all goals than without levels.
+If pinned goals cannot be met, their error is at most 1/30 of the error of the other goals.
 """
 
 
 def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     """Return the problem in the form that a method supports.
 
-    A method without priority levels gets weights instead. A method without soft objectives gets none. What a method
-    cannot support at all stays, and the method rejects it.
+    For a method without priority levels, weights replace the levels. For a method without soft objectives, these are
+    left out. Other settings that the method does not support stay in the problem, and the method rejects them.
 
     Args:
         spec: the problem.
-        solver: name of the method; default: that of the problem.
+        solver: name of the method; default: the method of the problem.
     """
     name = solver or spec.solver
     spec = spec if name == spec.solver else replace(spec, solver=name, options={})
-    kind = find_method(name)
+    method = find_method(name)
     if name == FULL_METHOD:
         return spec
-    required = [goal for goal in spec.goals if goal.required]
-    soft = [goal for goal in spec.goals if not goal.required]
-    if not required and kind.supports_loops and not kind.supports_soft_objectives:
-        full_method = find_method(FULL_METHOD).title
-        text = f"{kind.title} does not support soft objectives, and there are no other goals: {full_method} is used"
-        return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=text if soft or spec.rest else "")
-    levels = sorted({goal.level for goal in required})
+    required_goals = [goal for goal in spec.goals if goal.required]
+    soft_goals = [goal for goal in spec.goals if not goal.required]
+    if not required_goals and method.supports_loops and not method.supports_soft_objectives:
+        used_title = find_method(FULL_METHOD).title
+        text = f"{method.title} does not support soft objectives, and there are no other goals: {used_title} is used"
+        return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=text if soft_goals or spec.rest else "")
+    levels = sorted({goal.level for goal in required_goals})
     texts: list[str] = []
     if len(levels) > 1:
         ratio = min(LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO ** (1.0 / (len(levels) - 1)))
         factors = {level: ratio**k for k, level in enumerate(reversed(levels))}
-        required = [_with_priority(goal, 0, goal.weight * factors[goal.level]) for goal in required]
-        texts.append(f"{kind.title} does not support priority levels: {_levels_text(levels, ratio)}")
-    lowest = max((goal.level for goal in required), default=0)
-    soft = [_with_priority(goal, lowest, goal.weight) if goal.level < lowest else goal for goal in soft]
+        required_goals = [_with_priority(goal, 0, goal.weight * factors[goal.level]) for goal in required_goals]
+        texts.append(f"{method.title} does not support priority levels: {_levels_text(levels, ratio)}")
+    lowest_level = max((goal.level for goal in required_goals), default=0)
+    soft_goals = [
+        _with_priority(goal, lowest_level, goal.weight) if goal.level < lowest_level else goal for goal in soft_goals
+    ]
     rest = spec.rest
-    if not kind.supports_soft_objectives and (soft or rest):
-        soft, rest = [], False
+    if not method.supports_soft_objectives and (soft_goals or rest):
+        soft_goals, rest = [], False
         texts.append(
-            f"{'it' if texts else kind.title} does not support rest values or other soft objectives: they are ignored"
+            f"{'it' if texts else method.title} does not support rest values or other soft objectives: they are ignored"
         )
-    return replace(spec, goals=(*required, *soft), rest=rest, adaptation_text="; ".join(texts))
+    return replace(spec, goals=(*required_goals, *soft_goals), rest=rest, adaptation_text="; ".join(texts))
 
 
 def _with_priority(objective: Objective, level: int, weight: float) -> Objective:
-    changed = copy(objective)
-    object.__setattr__(changed, "level", level)
-    object.__setattr__(changed, "weight", weight)
-    return changed
+    changed_objective = copy(objective)
+    object.__setattr__(changed_objective, "level", level)
+    object.__setattr__(changed_objective, "weight", weight)
+    return changed_objective
 
 
 def _levels_text(levels: list[int], ratio: float) -> str:
@@ -421,32 +442,32 @@ def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> di
     """Return the validated options of a method; None values are left out.
 
     Raises:
-        InvalidOperation: the method does not take these values.
+        InvalidOperation: the method does not accept these values.
         LimitsError: a value is too large.
     """
-    kind = find_method(solver)
-    check_option_names(options, option_names(kind))
-    given = {name: value for name, value in options.items() if value is not None}
-    if "max_seconds" in given:
+    method = find_method(solver)
+    check_option_names(options, option_names(method))
+    given_options = {name: value for name, value in options.items() if value is not None}
+    if "max_seconds" in given_options:
         raise InvalidOperation("max_seconds cannot be set: the studio sets the time of each solve")
-    for name, value in given.items():
-        if isinstance(value, float) and value.is_integer() and _is_integer_option(kind, name):
-            given[name] = value = int(value)
-        limit = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
-        if isinstance(value, int) and not isinstance(value, bool) and value > limit:
-            raise LimitsError(f"{name} can be at most {limit} in the studio, not {value}")
+    for name, value in given_options.items():
+        if isinstance(value, float) and value.is_integer() and _is_integer_option(method, name):
+            given_options[name] = value = int(value)
+        max_value = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
+        if isinstance(value, int) and not isinstance(value, bool) and value > max_value:
+            raise LimitsError(f"{name} can be at most {max_value} in the studio, not {value}")
     try:
-        _, common = make_method(solver, dict(given))
-        Options(**common)  # type: ignore[arg-type]
+        _, common_options = make_method(solver, dict(given_options))
+        Options(**common_options)  # type: ignore[arg-type]
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InvalidOperation(f"{kind.title} does not accept these options: {error}") from None
-    return dict(given)
+        raise InvalidOperation(f"{method.title} does not accept these options: {error}") from None
+    return dict(given_options)
 
 
-def _is_integer_option(kind: type, name: str) -> bool:
+def _is_integer_option(method: type, name: str) -> bool:
     """Return whether an option is an integer by its annotation; JSON does not distinguish 3.0 from 3."""
     hints: dict[str, str] = {}
-    for owner in (Options, *reversed(kind.__mro__)):
+    for owner in (Options, *reversed(method.__mro__)):
         hints |= {key: str(hint) for key, hint in getattr(owner, "__annotations__", {}).items()}
     hint = hints.get(name, "")
     return name in ("restarts", "max_iterations") or (
@@ -481,34 +502,34 @@ def make_live_solver(mechanism: Mechanism, spec: SolveSpec, q: Array) -> LiveSol
         )
 
 
-def update_live_solver(live: LiveSolver, spec: SolveSpec, before: SolveSpec) -> SolveSpec:
-    """Give a live solver another problem, adapted to its method, and return the adapted problem.
+def update_live_solver(live: LiveSolver, spec: SolveSpec, previous_spec: SolveSpec) -> SolveSpec:
+    """Set another problem of a live solver, adapted to its method, and return the adapted problem.
 
     A live solver keeps common options between calls, so options that are no longer given are reset to their defaults.
     """
-    adapted = adapt_to_method(spec)
+    adapted_spec = adapt_to_method(spec)
     defaults = {
         name: DEFAULT_OPTIONS[name]
-        for name in before.options
-        if name in DEFAULT_OPTIONS and name not in adapted.options
+        for name in previous_spec.options
+        if name in DEFAULT_OPTIONS and name not in adapted_spec.options
     }
     with errors_for_users():
         live.set(
-            goals=adapted.goals,
-            solver=adapted.solver,
-            lock=adapted.lock,
-            rest=adapted.rest,
-            **adapted.avoidance_arguments,
+            goals=adapted_spec.goals,
+            solver=adapted_spec.solver,
+            lock=adapted_spec.lock,
+            rest=adapted_spec.rest,
+            **adapted_spec.avoidance_arguments,
             **defaults,
-            **adapted.options,
+            **adapted_spec.options,
         )
-    return adapted
+    return adapted_spec
 
 
 def update_limits_and_solver(
-    live: LiveSolver, model: LoadedModel, edit_state: EditState, spec: SolveSpec, before: SolveSpec
+    live: LiveSolver, model: LoadedModel, edit_state: EditState, spec: SolveSpec, previous_spec: SolveSpec
 ) -> SolveSpec:
-    """Write limits and rest values of an edit state to the mechanism, then do `update_live_solver`."""
+    """Write limits and rest values of an edit state to the mechanism, then call `update_live_solver`."""
     with live.edit() as mechanism:
         write_limits(mechanism, model.index.dofs, edit_state)
-        return update_live_solver(live, spec, before)
+        return update_live_solver(live, spec, previous_spec)

@@ -1,8 +1,8 @@
-"""Mechanism and background solver of a session.
+"""Mechanism and main solver of a session.
 
-`SolverSession` applies edits and drags to a `LiveSolver` and sends a frame for each of its states. `StateSubscribers`
-calls functions of programs with each state, in a separate thread, since they may call session methods that wait for
-the thread of the solver. `SessionState` contains the present solver session and the scene.
+`SolverSession` applies edits and drags to a `LiveSolver` and sends a state frame for each state of this solver.
+`StateSubscribers` calls functions of programs with each state, in a separate thread, since these functions may call
+session methods that wait for the thread of the solver. `SessionState` contains the present solver session and scene.
 """
 
 from __future__ import annotations
@@ -96,18 +96,18 @@ class StateSubscribers:
     def wait(self, number: StateNumber, timeout: float) -> None:
         """Wait until all subscribers have received this state or a newer one, at most `timeout` s.
 
-        Subscribers must not call it.
+        Subscribers must not call this method.
         """
         deadline = time.monotonic() + timeout
         with self._condition:
             while self._last_published < number and not self._is_closed:
-                remaining = deadline - time.monotonic()
-                if remaining <= 0.0:
+                remaining_seconds = deadline - time.monotonic()
+                if remaining_seconds <= 0.0:
                     return
-                self._condition.wait(remaining)
+                self._condition.wait(remaining_seconds)
 
     def close(self) -> None:
-        """Start no further call."""
+        """End the thread after the present state; no further state is passed on."""
         with self._condition:
             self._is_closed = True
             self._condition.notify_all()
@@ -124,7 +124,9 @@ class StateSubscribers:
                 try:
                     subscriber(state)
                 except Exception as error:
-                    log.error("a callback is not called again: %s: %s", type(error).__name__, error)
+                    log.error(
+                        "a callback for states raised an error and was removed: %s: %s", type(error).__name__, error
+                    )
                     with self._condition:
                         if subscriber in self._subscribers:
                             self._subscribers.remove(subscriber)
@@ -137,10 +139,10 @@ class SolverOutputs(NamedTuple):
     """Receivers of the output of a solver session.
 
     Attributes:
-        send_frame: takes packed frames, from any thread.
-        check_collisions: takes each configuration that is shown, from any thread; see `CollisionMonitor`.
-        broadcast_goals: announces the goals of an edit state to the pages, before the first frame with them; returns
-            their order.
+        send_frame: receives packed state frames, from any thread.
+        check_collisions: receives each configuration that is shown, from any thread; see `CollisionMonitor`.
+        broadcast_goals: sends the goals of an edit state to the pages, before the first state frame with these goals;
+            returns their order.
         recorder: records configurations, in the thread of the solver, while a recording runs.
         subscribers: functions of programs that are called with each state.
         session_number: number of the solver session, which with the `sequence` of a state orders all states.
@@ -155,7 +157,7 @@ class SolverOutputs(NamedTuple):
 
 
 TICKET_BITS = 32
-"""Bits of a tag of the live solver that hold the ticket, below the tag of the drag."""
+"""Number of low bits of a tag of the live solver that hold the ticket; the higher bits hold the tag of the drag."""
 SETTLE_SECONDS = 0.25
 """Maximum wait for the solver at the end of a drag, s."""
 
@@ -164,48 +166,49 @@ class DragStep(NamedTuple):
     """Undo step of the present drag.
 
     Attributes:
-        label: text of the step.
-        before: state at the start of the drag.
-        is_change: whether it is a step even if the drag itself has moved nothing.
+        label: label of the step.
+        snapshot_before: state at the start of the drag.
+        has_other_changes: whether something else, such as a scene control, has changed during the drag. The step is
+            then added even if the drag has moved nothing.
     """
 
     label: str
-    before: SessionSnapshot
-    is_change: bool = False
+    snapshot_before: SessionSnapshot
+    has_other_changes: bool = False
 
 
 @dataclass(slots=True)
 class DragState:
-    """Progress of drags in a solver session; a new mechanism starts with a new one.
+    """Progress of drags in a solver session; each solver session has its own.
 
     Attributes:
-        step: undo step of the present drag.
-        last: kind code and number of the last drag that ended, so that its late updates are recognised.
-        last_was_reverted: whether that drag was undone at its end.
+        step: undo step of the present drag; None: there is none.
+        last_drag: kind code and number of the last drag that ended, so that its late updates are recognised.
+        is_last_reverted: whether the last drag was cancelled.
     """
 
     step: DragStep | None = None
-    last: tuple[int, int] | None = None
-    last_was_reverted: bool = False
+    last_drag: tuple[int, int] | None = None
+    is_last_reverted: bool = False
 
 
 class SolverSession:
     """A loaded model, its edit state, and a `LiveSolver` that tracks the goals.
 
-    Methods are for one thread at a time. States arrive in the thread of the solver, which takes no lock but that of
-    frames.
+    Only one thread at a time may call the methods. States arrive in the thread of the solver, which takes only the lock
+    of state frames.
 
     Attributes:
         model: the mechanism.
         edit_state: goals, limits and settings.
-        running: whether it solves; if not, goals can move and the mechanism does not.
-        drag: what is dragged, or None.
+        running: whether the solver runs; if not, goals can move, and the mechanism does not follow.
+        drag: the present drag, or None.
         drag_state: undo step of the present drag, and the last drag.
-        latest_state: newest state of the solver.
+        latest_state: newest state of the solver; None before the first.
         tag: tag of the newest drag update; states that include the update carry it.
-        adaptation_text: what the method cannot do as requested; see `adapt_to_method`.
-        live: the background solver.
-        frame_packer: packs the frames.
+        adaptation_text: which settings the method does not support; see `adapt_to_method`.
+        live: the main solver, in a background thread.
+        frame_packer: packs the state frames.
     """
 
     edit_state: EditState
@@ -228,14 +231,16 @@ class SolverSession:
         self._outputs = outputs
         self._frame_lock = threading.RLock()
         self._sequence = count(1)
-        self._q_set: Array | None = read_only(np.array(q))
+        self._assigned_q: Array | None = read_only(np.array(q))
         self._is_closed = self._is_muted = False
         self._colliders = ColliderCache(model)
-        self._spec = make_solve_spec(edit_state, model.index.dofs, None, self._colliders.get(edit_state.collisions))
+        self._spec = make_solve_spec(
+            edit_state, model.index.dofs, None, self._colliders.get(edit_state.collision_settings)
+        )
         self._new_targets: dict[str, Any] = {}  # targets that are newer than those of `_spec`
-        self._adapted = adapt_to_method(self._spec)
-        self.adaptation_text = self._adapted.adaptation_text
-        self.live = make_live_solver(model.mechanism, self._adapted, q)
+        self._adapted_spec = adapt_to_method(self._spec)
+        self.adaptation_text = self._adapted_spec.adaptation_text
+        self.live = make_live_solver(model.mechanism, self._adapted_spec, q)
         self.frame_packer = FramePacker(revision, 0, model.index, edit_state.goals, {}, goal_terrains(edit_state))
         self.live.subscribe(self._on_state)
         self._set_live_targets(None)  # so that the first states carry the tag
@@ -245,8 +250,8 @@ class SolverSession:
     @property
     def q(self) -> Array:
         """Present configuration, (nq,), read-only."""
-        q_set = self._q_set
-        return self.live.state.q if q_set is None else q_set
+        assigned_q = self._assigned_q
+        return self.live.state.q if assigned_q is None else assigned_q
 
     @property
     def solve_spec(self) -> SolveSpec:
@@ -261,37 +266,39 @@ class SolverSession:
         state = self.latest_state
         if not self.live.running:
             return True
-        return self._q_set is None and state is not None and state.is_at_rest and state.tag == self._live_tag
+        return self._assigned_q is None and state is not None and state.is_at_rest and state.tag == self._live_tag
 
     @property
     def follows_solver(self) -> bool:
-        """Whether the configuration is that of the newest solver state: running, and not set from outside since."""
-        return self.running and self._q_set is None and self.latest_state is not None
+        """Whether the solver runs, and no configuration was set after its newest state."""
+        return self.running and self._assigned_q is None and self.latest_state is not None
 
     def carried_link_poses(self) -> dict[int, Array]:
-        """Return the link poses (4, 4) of all goals that move with a dragged mechanism, by goal number."""
-        X, links = self.model.index.link_poses(self.q), self.model.index.link_numbers
-        carried = [goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_link_drag]
-        return {goal.number: X[links[goal.link]] for goal in carried}
+        """Return the link pose (4, 4) in the world of each goal that moves with a dragged mechanism, by goal number."""
+        X, links = self.model.index.link_poses(self.q), self.model.index.link_indices
+        carried_goals = [
+            goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_link_drag
+        ]
+        return {goal.number: X[links[goal.link]] for goal in carried_goals}
 
     def set_configuration(self, q: Array, resumes: bool = True, state: LiveState | None = None) -> None:
         """Move to q (nq,).
 
         Args:
             q: the configuration.
-            resumes: whether the solver continues from there; if not, q stays unchanged, bit for bit, until the next
-                change.
-            state: solver state at q, if there was one; subscribers receive it again.
+            resumes: whether the solver continues from q; if not, q stays unchanged, bit for bit, until the next change.
+            state: solver state at q, which subscribers receive again if the solver does not continue; None: no such
+                state.
         """
         self.live.stop()
         self.live.move(q)
         self._set_live_targets(None)
-        self._q_set = read_only(np.array(q, dtype=np.float64))
+        self._assigned_q = read_only(np.array(q, dtype=np.float64))
         if resumes:
             self.send_frame()
             self.resume()
         else:
-            state = LiveState(self._q_set, is_at_rest=True) if state is None else state
+            state = LiveState(self._assigned_q, is_at_rest=True) if state is None else state
             self.latest_state = state = replace(state, sequence=self.live.state.sequence, tag=self._live_tag)
             self.send_frame()
             self._publish_state(state)
@@ -301,7 +308,7 @@ class SolverSession:
         """Stop the solver inside the context, so that several changes take effect together.
 
         Args:
-            resumes: whether to start the solver at the end.
+            resumes: whether to start the solver at the end. After an error, the solver runs if it ran before.
         """
         was_running = self.live.running
         self.live.stop()
@@ -317,7 +324,7 @@ class SolverSession:
                 self.resume()
 
     def resume(self) -> None:
-        """Start the solver, unless it is paused, muted or closed."""
+        """Start the solver, unless the user has paused it, or it is inside `paused`, muted or closed."""
         can_run = self.running and not self._is_muted and not self._is_closed and not self._pause_depth
         if can_run and not self.live.running:
             self.live.start()
@@ -356,34 +363,40 @@ class SolverSession:
 
     def apply(self, edit_state: EditState, drag: Drag | None = None) -> None:
         """Apply another edit state or another drag; if the solver rejects it, nothing changes."""
-        before, spec = (
+        previous_edit_state, spec = (
             self.edit_state,
-            make_solve_spec(edit_state, self.model.index.dofs, drag, self._colliders.get(edit_state.collisions)),
+            make_solve_spec(
+                edit_state, self.model.index.dofs, drag, self._colliders.get(edit_state.collision_settings)
+            ),
         )
         if (
             not drag_changes_problem(drag, self.drag)
-            and same_problem(edit_state, before)
-            and same_limits(edit_state, before)
+            and same_problem(edit_state, previous_edit_state)
+            and same_limits(edit_state, previous_edit_state)
         ):
             self.edit_state, self.drag, self._spec, self._new_targets = edit_state, drag, spec, {}
             return
         try:
-            if same_limits(edit_state, before):
+            if same_limits(edit_state, previous_edit_state):
                 self._update_solver(spec)
             else:
                 self._update_limits(edit_state, spec)
         except MechanikError:
-            self._colliders.get(before.collisions)  # moves the obstacles of the cached collider back
+            self._colliders.get(
+                previous_edit_state.collision_settings
+            )  # moves the obstacles of the cached collider back
             raise
         order = (
-            None if same_goal_settings(edit_state.goals, before.goals) else self._outputs.broadcast_goals(edit_state)
+            None
+            if same_goal_settings(edit_state.goals, previous_edit_state.goals)
+            else self._outputs.broadcast_goals(edit_state)
         )
         self.edit_state, self.drag, self._spec, self._new_targets = edit_state, drag, spec, {}
-        if spec.solver == edit_state.solver:  # and not the method that tracks a drag
-            self.adaptation_text = self._adapted.adaptation_text
+        if spec.solver == edit_state.solver:  # a drag of a dof or link may use another method
+            self.adaptation_text = self._adapted_spec.adaptation_text
         self._update_packer(order)
         self._set_live_targets(None)
-        q_inside = self.model.mechanism.clamp(self.q) if edit_state.bounds != before.bounds else self.q
+        q_inside = self.model.mechanism.clamp(self.q) if edit_state.limits != previous_edit_state.limits else self.q
         if not np.array_equal(q_inside, self.q):
             self.set_configuration(q_inside, resumes=False)
         self._continue()
@@ -395,26 +408,29 @@ class SolverSession:
             edit_state: the new state.
             targets: new targets, by name of the objective.
         """
-        previous_state, self.edit_state = self.edit_state, edit_state
+        previous_edit_state, self.edit_state = self.edit_state, edit_state
         self._update_packer()  # before the solver is updated: its next state must be shown with these goals
         live_targets = {
-            objective.name: targets[objective.name] for objective in self._adapted.goals if objective.name in targets
+            objective.name: targets[objective.name]
+            for objective in self._adapted_spec.goals
+            if objective.name in targets
         }
         try:
             if live_targets:
-                self._set_live_targets(self._adapted.format_targets(live_targets))
+                self._set_live_targets(self._adapted_spec.format_targets(live_targets))
         except MechanikError:  # not a valid target
-            self.edit_state = previous_state
+            self.edit_state = previous_edit_state
             self._update_packer()
             raise
         self._new_targets |= targets
         self._continue(shows=not live_targets)
 
     def move_goals(self, goals: Iterable[InteractiveGoal]) -> dict[str, Any]:
-        """Apply goals of which only the frames have changed.
+        """Apply goals of which only the poses have changed.
 
         Returns:
-            The targets by name of the goal; None: the objective was made again, since no target can express the change.
+            The targets, by name of the goal. None: no target can express the change, and the objective must be made
+                again.
         """
         edit_state, needs_new_objective = self.edit_state, False
         targets: dict[str, Any] = {}
@@ -430,11 +446,11 @@ class SolverSession:
         self._update_packer()  # before the solver is updated: its next state must be shown with these goals
         goal_targets = {name: target for name, target in targets.items() if target is not None}
         live_targets = {
-            k: goal_targets[goal.name] for k, goal in enumerate(self._adapted.goals) if goal.name in goal_targets
+            k: goal_targets[goal.name] for k, goal in enumerate(self._adapted_spec.goals) if goal.name in goal_targets
         }
         if live_targets:
             self._advance_ticket()
-            self.live.set_targets_unchecked(live_targets, self._live_tag)  # the frames of goals are checked already
+            self.live.set_targets_unchecked(live_targets, self._live_tag)  # the poses of goals are checked already
         self._new_targets |= goal_targets
         self._continue(shows=not live_targets)
         return targets
@@ -444,34 +460,41 @@ class SolverSession:
         assert self.drag is not None
         self.drag = replace(self.drag, values=values)
         self._spec, target = with_drag(self.solve_spec, self.model.index.dofs, self.drag)
-        self._adapted = self._spec
-        self._set_live_targets(self._adapted.format_targets(target))
+        self._adapted_spec = self._spec
+        self._set_live_targets(self._adapted_spec.format_targets(target))
         self._continue()
 
     def move_obstacles(self, edit_state: EditState) -> None:
-        """Apply an edit state in which only poses of obstacles are new; the collider of the solver is kept."""
-        collider = self._colliders.get(edit_state.collisions)
-        self._spec = replace(self.solve_spec, collisions=edit_state.collisions, collider=collider)
-        self._adapted = replace(self._adapted, collisions=edit_state.collisions, collider=collider)
+        """Apply an edit state in which only poses of obstacles are new; the solver keeps its collider."""
+        collider = self._colliders.get(edit_state.collision_settings)
+        self._spec = replace(self.solve_spec, collision_settings=edit_state.collision_settings, collider=collider)
+        self._adapted_spec = replace(
+            self._adapted_spec, collision_settings=edit_state.collision_settings, collider=collider
+        )
         self.edit_state = edit_state
         self._set_live_targets(None)
         self._continue()
 
     def set_goal_order(self, order: int, sends: bool = False) -> None:
-        """Let frames refer to the `Goals` event with this order; if `sends` and at rest, send a frame at once."""
+        """Set the order of the `Goals` event that state frames refer to.
+
+        Args:
+            order: order of the event.
+            sends: whether to send a state frame at once if the solver is at rest.
+        """
         with self._frame_lock:  # else a last state could arrive in between and be sent with the old order
             self.frame_packer = replace(self.frame_packer, goal_order=order)
             if sends and self.is_at_rest:
                 self.send_frame()
 
     def set_revision(self, revision: int) -> None:
-        """Let frames refer to the `Model` event with this revision."""
+        """Set the revision of the `Model` event that state frames refer to."""
         self.frame_packer = replace(self.frame_packer, revision=revision)
 
-    # ---- frames -----------------------------------------------------------------------------
+    # ---- state frames -----------------------------------------------------------------------
 
     def send_frame(self, q: Array | None = None) -> None:
-        """Send a frame of the present configuration, or of q."""
+        """Send a state frame of the present configuration, or of q (nq,)."""
         with self._frame_lock:
             if not self._is_closed:
                 self._send(
@@ -481,7 +504,12 @@ class SolverSession:
                 )
 
     def send_preview(self, q: Array, carried_from: Mapping[int, Array]) -> None:
-        """Send a frame of the mechanism at q, with goals that move with their links; see `Drag.carried_from`."""
+        """Send a state frame of the mechanism at q (nq,), with goals that move with their links.
+
+        Args:
+            q: the configuration.
+            carried_from: see `Drag.carried_from`.
+        """
         with self._frame_lock:
             self._send(
                 replace(self.frame_packer, carried_from=carried_from),
@@ -498,7 +526,7 @@ class SolverSession:
             self._send(
                 self.frame_packer, state.q, FrameStatus.from_state(state, state.tag >> TICKET_BITS, status=status)
             )
-            self.latest_state, self._q_set = state, None
+            self.latest_state, self._assigned_q = state, None
         self._publish_state(state)
 
     def _publish_state(self, state: LiveState) -> None:
@@ -514,19 +542,21 @@ class SolverSession:
 
     def _send(self, packer: FramePacker, q: Array, status: FrameStatus) -> None:
         self._outputs.send_frame(packer.pack(q, next(self._sequence), status))
-        self._outputs.check_collisions(CollisionSnapshot(self.model, self.edit_state.collisions, q, packer.revision))
+        self._outputs.check_collisions(
+            CollisionSnapshot(self.model, self.edit_state.collision_settings, q, packer.revision)
+        )
 
     def _update_packer(self, order: int | None = None) -> None:
-        carried: Mapping[int, Array] = {} if self.drag is None else self.drag.carried_from
-        self.frame_packer = self.frame_packer.with_edit_state(self.edit_state, carried, self.model.index, order)
+        carried_from: Mapping[int, Array] = {} if self.drag is None else self.drag.carried_from
+        self.frame_packer = self.frame_packer.with_edit_state(self.edit_state, carried_from, self.model.index, order)
 
     # ---- internals --------------------------------------------------------------------------
 
     def _continue(self, shows: bool = False) -> None:
-        """Start the solver; send a frame if it does not run.
+        """Start the solver; send a state frame if it does not run.
 
         Args:
-            shows: send a frame in any case, because the solver has nothing new to compute.
+            shows: whether to send a state frame in any case, because the solver has nothing new to compute.
         """
         self.resume()
         if shows or not self.live.running:
@@ -545,15 +575,15 @@ class SolverSession:
         return self.tag << TICKET_BITS | self._ticket
 
     def _update_solver(self, spec: SolveSpec) -> None:
-        self._adapted = update_live_solver(self.live, spec, self._adapted)
+        self._adapted_spec = update_live_solver(self.live, spec, self._adapted_spec)
 
     def _update_limits(self, edit_state: EditState, spec: SolveSpec) -> None:
-        """Change limits or rest values of the mechanism; restore them if the solver rejects the result."""
+        """Change limits or rest values of the mechanism; restore them if the result is not valid."""
         try:
-            self._adapted = update_limits_and_solver(self.live, self.model, edit_state, spec, self._adapted)
+            self._adapted_spec = update_limits_and_solver(self.live, self.model, edit_state, spec, self._adapted_spec)
         except MechanikError:
-            self._adapted = update_limits_and_solver(
-                self.live, self.model, self.edit_state, self.solve_spec, self._adapted
+            self._adapted_spec = update_limits_and_solver(
+                self.live, self.model, self.edit_state, self.solve_spec, self._adapted_spec
             )
             raise
         self.model.rebuild_index()
@@ -568,7 +598,7 @@ class SessionState:
         scene: the running scene, or None.
         curves: polylines in the world.
         model_radius: radius of the bounding sphere of the mechanism, m.
-        open_id: identifies what was opened last; undo restores it.
+        open_id: number of the last opening of a mechanism or scene; undo restores it.
     """
 
     solver_session: SolverSession | None = None
@@ -585,5 +615,5 @@ class SessionState:
             InvalidOperation: no mechanism is open.
         """
         if self.solver_session is None:
-            raise InvalidOperation("there is no mechanism yet; open one first")
+            raise InvalidOperation("no mechanism is open; open one first")
         return self.solver_session

@@ -1,4 +1,4 @@
-"""Undo history of a session, and the interface of the scenes that it restores."""
+"""Undo history of a session, and the interface of scenes that the parts of a session use."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from mechanik.studio.session.loaded_model import LoadedModel
 
 
 class SceneProtocol(Protocol):
-    """What the parts of a session need of a scene; the scenes themselves are in a higher layer.
+    """Interface of a scene that the parts of a session use; the scenes are in a higher layer.
 
     Attributes:
         name: identifier.
-        title: title.
-        about: description, two to four sentences.
-        shows_collisions: whether collision shapes are drawn from the start.
+        title: title for users.
+        about: description for users.
+        shows_collisions: whether collision shapes are drawn when the scene opens.
     """
 
     @property
@@ -46,7 +46,10 @@ class SceneProtocol(Protocol):
         """Whether `tick` moves anything at present."""
         ...
 
-    def controls(self) -> list[ControlInfo]: ...
+    def controls(self) -> list[ControlInfo]:
+        """Return the controls with their present values."""
+        ...
+
     def set(self, name: str, value: Value) -> None:
         """Set a control; a value that is not valid raises and changes nothing."""
         ...
@@ -60,23 +63,27 @@ class SceneProtocol(Protocol):
         ...
 
     def tick(self, seconds: float) -> None:
-        """Advance the scene by `seconds`."""
+        """Advance the scene by a time step, s."""
         ...
 
     def readouts(self) -> list[str]:
-        """Return lines for the display."""
+        """Return the lines of text that pages show."""
         ...
 
 
 MAX_STEPS = 200
+"""Maximum number of undo steps; the oldest are dropped."""
 
 
 MAX_STORED_LINKS = 5_000
-"""Maximum number of links of all mechanisms in the history besides the last one; edited mechanisms are stored whole."""
+"""Maximum number of links of all mechanisms in the undo steps, except that of the newest step.
+
+An edit of the structure makes another mechanism, and the step keeps the previous one in memory.
+"""
 
 
 MAX_STORED_BYTES = 64_000_000
-"""Maximum size of the files of mechanisms in the history, bytes."""
+"""Maximum size of the files of mechanisms in the undo steps, without those of the present mechanism, bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,9 +94,9 @@ class SessionSnapshot:
         model: the mechanism, by reference, since its structure never changes.
         edit_state: goals, limits and settings.
         q: configuration, (nq,).
-        is_at_rest: whether it stays at q; if not, the solver continues from there.
-        state: solver state at q; None if q was set otherwise.
-        open_id: identifies what was opened; the camera resets if it differs.
+        is_at_rest: whether the mechanism stays at q; if not, the solver continues from there.
+        state: solver state at q; None if q is not from the solver.
+        open_id: number of the opening of the mechanism or scene; if it differs, the camera is reset.
         scene, scene_state: the scene and its state (`SceneProtocol.snapshot`).
         curves: polylines in the world.
     """
@@ -104,19 +111,21 @@ class SessionSnapshot:
     scene_state: object
     curves: Sequence[events.CurveInfo]
 
-    def has_moved(self, now: SessionSnapshot) -> bool:
-        """Return whether q, a goal or an obstacle differs from `now`."""
-        if self.q.shape != now.q.shape or (self.q != now.q).any():
+    def has_moved(self, present_snapshot: SessionSnapshot) -> bool:
+        """Return whether q, the number or poses of goals, or the names or poses of obstacles differ in `present_snapshot`."""
+        if self.q.shape != present_snapshot.q.shape or (self.q != present_snapshot.q).any():
             return True
-        if obstacle_poses(self.edit_state) != obstacle_poses(now.edit_state):
+        if obstacle_poses(self.edit_state) != obstacle_poses(present_snapshot.edit_state):
             return True
-        goals, goals_now = self.edit_state.goals, now.edit_state.goals
-        return len(goals) != len(goals_now) or any(a.pose != b.pose for a, b in zip(goals, goals_now, strict=True))
+        goals, present_goals = self.edit_state.goals, present_snapshot.edit_state.goals
+        return len(goals) != len(present_goals) or any(
+            goal.pose != present_goal.pose for goal, present_goal in zip(goals, present_goals, strict=True)
+        )
 
 
 def obstacle_poses(edit_state: EditState) -> dict[str, bytes]:
     """Return the exact poses of the obstacles as bytes, by name."""
-    return {obstacle.name: obstacle.pose.matrix.tobytes() for obstacle in edit_state.collisions.obstacles}
+    return {obstacle.name: obstacle.pose.matrix.tobytes() for obstacle in edit_state.collision_settings.obstacles}
 
 
 class UndoHistory:
@@ -129,57 +138,68 @@ class UndoHistory:
     def __len__(self) -> int:
         return len(self._undo_steps)
 
-    def push(self, label: str, before: SessionSnapshot, now: LoadedModel) -> None:
+    def push(self, label: str, snapshot_before: SessionSnapshot, present_model: LoadedModel) -> None:
         """Add an undo step and clear the redo steps.
 
         Args:
-            label: text of the step.
-            before: state before the step.
-            now: the present model.
+            label: label of the step.
+            snapshot_before: state before the step.
+            present_model: the present model.
         """
-        self._undo_steps.append((label, before))
+        self._undo_steps.append((label, snapshot_before))
         self._redo_steps.clear()
-        self._drop_oldest(now)
+        self._drop_oldest(present_model)
 
-    def _drop_oldest(self, now: LoadedModel) -> None:
-        """Remove the oldest steps while their mechanisms have too many links or too large files."""
-        links: dict[LoadedModel, int] = {}
-        files = {id(now.files): 0}
+    def _drop_oldest(self, present_model: LoadedModel) -> None:
+        """Remove the oldest steps until links and files of the stored mechanisms are within the maximum."""
+        link_counts: dict[LoadedModel, int] = {}
+        file_sizes = {id(present_model.files): 0}
         for k in reversed(range(len(self._undo_steps))):
             model = self._undo_steps[k][1].model
-            if model in links:
+            if model in link_counts:
                 continue
-            links[model] = len(model.index.link_names) if links else 0
-            files.setdefault(id(model.files), model.file_bytes)
-            if sum(links.values()) > MAX_STORED_LINKS or sum(files.values()) > MAX_STORED_BYTES:
+            link_counts[model] = len(model.index.link_names) if link_counts else 0
+            file_sizes.setdefault(id(model.files), model.file_bytes)
+            if sum(link_counts.values()) > MAX_STORED_LINKS or sum(file_sizes.values()) > MAX_STORED_BYTES:
                 for _ in range(k + 1):
                     self._undo_steps.popleft()
                 return
 
-    def is_last(self, before: SessionSnapshot) -> bool:
-        """Return whether the last step started from this snapshot."""
-        return bool(self._undo_steps) and self._undo_steps[-1][1] is before
+    def is_last(self, snapshot: SessionSnapshot) -> bool:
+        """Return whether the last undo step started from this snapshot."""
+        return bool(self._undo_steps) and self._undo_steps[-1][1] is snapshot
 
-    def file_bytes(self, now: LoadedModel) -> int:
-        """Return the size of the files of all mechanisms in the history and of the present one, bytes."""
-        models = [now, *(step[1].model for step in (*self._undo_steps, *self._redo_steps))]
+    def file_bytes(self, present_model: LoadedModel) -> int:
+        """Return the size of the files of all mechanisms in the history and of the present mechanism, bytes."""
+        models = [present_model, *(step[1].model for step in (*self._undo_steps, *self._redo_steps))]
         return sum({id(model.files): model.file_bytes for model in models}.values())
 
-    def undo(self, now: SessionSnapshot) -> SessionSnapshot:
+    def undo(self, present_snapshot: SessionSnapshot) -> SessionSnapshot:
+        """Move the last undo step to the redo steps, and return the state before it.
+
+        Raises:
+            InvalidOperation: there is nothing to undo.
+        """
         if not self._undo_steps:
             raise InvalidOperation("there is nothing to undo")
-        label, before = self._undo_steps.pop()
-        self._redo_steps.append((label, now))
-        return before
+        label, snapshot_before = self._undo_steps.pop()
+        self._redo_steps.append((label, present_snapshot))
+        return snapshot_before
 
-    def redo(self, now: SessionSnapshot) -> SessionSnapshot:
+    def redo(self, present_snapshot: SessionSnapshot) -> SessionSnapshot:
+        """Move the last redo step to the undo steps, and return the state after it.
+
+        Raises:
+            InvalidOperation: there is nothing to redo.
+        """
         if not self._redo_steps:
             raise InvalidOperation("there is nothing to redo")
-        label, after = self._redo_steps.pop()
-        self._undo_steps.append((label, now))
-        return after
+        label, snapshot_after = self._redo_steps.pop()
+        self._undo_steps.append((label, present_snapshot))
+        return snapshot_after
 
     def info(self) -> events.History:
+        """Return the labels of the next undo and redo step as pages receive them."""
         return events.History(
             self._undo_steps[-1][0] if self._undo_steps else "", self._redo_steps[-1][0] if self._redo_steps else ""
         )
