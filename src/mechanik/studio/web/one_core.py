@@ -24,7 +24,7 @@ PINNED_MESSAGE = (
     "both run on one core and take longer."
 )
 CORE_CHANGES, MIN_ROUNDS = 80, 3
-"""Number of changes to another core in a test of the clock, and minimum number of rounds over all cores.
+"""Number of changes to another core in a test of the clock, and minimum number of rounds over all cores and back.
 
 On a busy machine a change of core may take longer than the difference of the clocks, so the test needs many changes; 80
 changes took 1 to 40 ms on 2 cores.
@@ -36,20 +36,20 @@ def clock_runs_backwards() -> bool:
 
     The calling thread runs on each of its allowed cores, in both orders. Its allowed cores are the same afterwards.
     """
-    if sys.platform != "linux":  # other systems do not let a process choose its cores, or synchronize the clocks
+    if sys.platform != "linux":  # other systems synchronize the clocks, or a process cannot choose its cores
         return False
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         return False
-    latest = time.monotonic_ns()
+    latest_ns = time.monotonic_ns()
     try:
         for _ in range(max(MIN_ROUNDS, CORE_CHANGES // (2 * len(cores)))):
             for core in (*cores, *reversed(cores)):
                 os.sched_setaffinity(0, {core})
-                now = time.monotonic_ns()
-                if now < latest:
+                now_ns = time.monotonic_ns()
+                if now_ns < latest_ns:
                     return True
-                latest = now
+                latest_ns = now_ns
     except OSError:  # a core was removed, or a sandbox does not allow the call
         return False
     finally:

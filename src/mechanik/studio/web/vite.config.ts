@@ -5,7 +5,7 @@ import { defineConfig, type UserConfig } from "vite";
 // embedded in recorded pages, so that they can be played without a server.
 const OUTPUT_FOLDER = "../page";
 const STUDIO_ADDRESS = "http://127.0.0.1:8000";
-// modern browsers only: WebGL 2, pointer events, `structuredClone`
+// modern browsers only: the page needs WebGL 2 and pointer events
 const TARGET = "es2022";
 
 const page: UserConfig = {
@@ -16,13 +16,13 @@ const page: UserConfig = {
     target: TARGET,
     assetsInlineLimit: 0, // the policy does not allow data: URLs
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 1500, // kB; about half of it is three.js
+    chunkSizeWarningLimit: 1500, // kB; the main file has about 900 kB, mostly three.js
     reportCompressedSize: false,
   },
   server: {
     host: "127.0.0.1",
     // for `npm run dev` with a running `mechanik studio --port 8000`: open the link of the studio first, since it sets
-    // the cookie. Vite serves the page and forwards all other requests to the studio, with the studio's origin.
+    // the cookie. Vite serves the page and forwards the requests below to the studio, with the origin of the studio.
     proxy: {
       "^/(ws|upload|mesh|download|pictures)": {
         target: STUDIO_ADDRESS,

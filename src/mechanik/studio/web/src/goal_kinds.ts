@@ -3,9 +3,10 @@ import type { GoalInfo, GoalKindInfo } from "./messages";
 import type { Store } from "./store";
 
 export type GoalKind = GoalKindInfo["kind"];
-export type Direction = GoalInfo["free"][number];
+export type DofName = GoalInfo["free"][number];
 
-export const DIRECTIONS: readonly (readonly [Direction, string])[] = [
+/** The six dofs of a pose goal, along and about the axes of the frame of the goal. */
+export const POSE_DOFS: readonly (readonly [name: DofName, title: string])[] = [
   ["X", "position along x"],
   ["Y", "position along y"],
   ["Z", "position along z"],
@@ -19,19 +20,20 @@ export function offeredKinds({ welcome, scene }: Store): GoalKindInfo[] {
   return (welcome?.goal_kinds ?? []).filter(({ needs }) => needs !== "terrain" || scene?.terrain);
 }
 
-/** The kinds that are available for the model, and the current kind. */
-export function availableKinds(store: Store, current?: GoalKind): GoalKindInfo[] {
-  const offered = offeredKinds(store);
+/** The kinds that are available for the model; also `currentKind`, even if it is not available. */
+export function availableKinds(store: Store, currentKind?: GoalKind): GoalKindInfo[] {
+  const kinds = offeredKinds(store);
   return (store.welcome?.goal_kinds ?? []).filter(
-    (info) => info.kind === current || (offered.includes(info) && unavailableReason(info, store) === ""),
+    (info) => info.kind === currentKind || (kinds.includes(info) && unavailableReason(info, store) === ""),
   );
 }
 
 /** Why a kind is not available for the model; empty if it is available. */
 export function unavailableReason({ needs }: GoalKindInfo, { model }: Store): string {
-  return needs === "mass" && !model?.has_mass ? "Not available: no link has mass" : "";
+  return needs === "mass" && !model?.has_mass ? "Not available: no link has mass. Add masses to the model file." : "";
 }
 
+/** Title of a goal: its name, or its kind and its link. */
 export function goalTitle(goal: GoalInfo, store: Store): string {
   if (goal.name) return goal.name;
   const link = store.model?.links[goal.link]?.name;

@@ -27,21 +27,22 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
 export class Player {
   private readonly store = new Store();
   private readonly view: View;
-  private readonly button = document.createElement("button");
+  private readonly playButton = document.createElement("button");
   private readonly timeSlider = document.createElement("input");
-  private readonly clock = document.createElement("output");
+  private readonly timeText = document.createElement("output");
   private readonly poses: number[][];
   private readonly frame: StateFrame;
   private readonly scenes: RecordedScene[];
   private shownScene: RecordedScene | undefined;
-  private time = 0;
+  private time = 0; // s
   private speed = 1;
-  private lastTickTime: number | null = null; // time of the last drawing during playback, ms
+  private lastTickTime: number | null = null; // ms; time of the last drawing during playback; null: paused
 
   constructor(private readonly motion: RecordedMotion) {
     this.poses = motion.poses ?? motion.links ?? [];
-    if (this.poses.length === 0 || this.poses.length !== motion.times.length)
-      throw new Error("the page contains no valid motion");
+    const [stateCount, timeCount] = [this.poses.length, motion.times.length];
+    if (stateCount === 0 || stateCount !== timeCount)
+      throw new Error(`the page contains ${stateCount} states for ${timeCount} times; save the motion again`);
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(STYLES);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
@@ -90,16 +91,16 @@ export class Player {
   }
 
   private setPlaying(isPlaying: boolean): void {
-    this.button.textContent = isPlaying ? "Pause" : "Play";
+    this.playButton.textContent = isPlaying ? "Pause" : "Play";
     if (isPlaying && this.lastTickTime === null) requestAnimationFrame((now) => this.tick(now));
     this.lastTickTime = isPlaying ? performance.now() : null;
   }
 
   private tick(now: number): void {
     if (this.lastTickTime === null) return;
-    const next = this.time + (Math.max(0, now - this.lastTickTime) / 1000) * this.speed;
+    const nextTime = this.time + (Math.max(0, now - this.lastTickTime) / 1000) * this.speed;
     this.lastTickTime = now;
-    this.time = next > this.duration ? 0 : next;
+    this.time = nextTime > this.duration ? 0 : nextTime;
     this.show();
     requestAnimationFrame((later) => this.tick(later));
   }
@@ -121,7 +122,7 @@ export class Player {
     this.frame.sequence++;
     this.store.onFrame(this.frame);
     this.timeSlider.value = String(this.time);
-    this.clock.textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
+    this.timeText.textContent = `${this.time.toFixed(2)} / ${this.duration.toFixed(2)} s`;
   }
 
   /** Shows the obstacles and contacts at `time`. */
@@ -155,21 +156,21 @@ export class Player {
     bar.className = `play-bar ${theme}`;
     this.timeSlider.type = "range";
     [this.timeSlider.min, this.timeSlider.max, this.timeSlider.step] = ["0", String(this.duration), "any"];
-    this.timeSlider.setAttribute("aria-label", "time");
+    this.timeSlider.setAttribute("aria-label", "Time in s");
     this.timeSlider.addEventListener("input", () => {
       this.setPlaying(false);
       this.time = Number(this.timeSlider.value);
       this.show();
     });
-    this.button.addEventListener("click", () => this.setPlaying(this.lastTickTime === null));
+    this.playButton.addEventListener("click", () => this.setPlaying(this.lastTickTime === null));
     const speed = document.createElement("select");
-    speed.setAttribute("aria-label", "speed");
+    speed.setAttribute("aria-label", "Playback speed");
     for (const value of SPEEDS) speed.add(new Option(`${value} ×`, String(value), value === 1, value === 1));
     speed.addEventListener("change", () => (this.speed = Number(speed.value)));
     const name = document.createElement("div");
     name.className = "play-name";
     name.textContent = this.motion.name || this.motion.model.title;
-    bar.append(this.button, this.timeSlider, this.clock, speed);
+    bar.append(this.playButton, this.timeSlider, this.timeText, speed);
     document.body.append(name, bar);
     document.addEventListener("keydown", (event) => {
       if (event.code !== "Space" || event.target instanceof HTMLButtonElement) return;
@@ -179,7 +180,8 @@ export class Player {
   }
 }
 
-function emptyFrame(model: Model, linkNumbers: number): StateFrame {
+/** A state frame at rest. poseNumberCount: seven times the number of links. */
+function emptyFrame(model: Model, poseNumberCount: number): StateFrame {
   return {
     revision: model.revision,
     order: -1,
@@ -192,14 +194,17 @@ function emptyFrame(model: Model, linkNumbers: number): StateFrame {
     seconds: 0,
     solvesPerSecond: 0,
     residual: 0,
-    links: new Float64Array(linkNumbers),
+    links: new Float64Array(poseNumberCount),
     values: new Float64Array(3 * model.dofs.length),
     goals: new Float64Array(0),
     closures: new Float64Array(2 * model.closures.length),
   };
 }
 
-/** Interpolates poses: positions linearly, quaternions linearly, then normalized, which suffices for small steps. */
+/**
+ * Interpolates between the poses a (share 0) and b (share 1). Positions and quaternions are interpolated linearly, and
+ * quaternions are then normalized; this is accurate enough for the small steps of a recording.
+ */
 function interpolatePoses(a: number[], b: number[], share: number, result: Float64Array): void {
   for (let start = 0; start + 6 < result.length; start += 7) {
     let dot = 0;

@@ -3,7 +3,10 @@ import type {
   ContactsChanged, CurveInfo, LinkInfo, Model, ObstacleInfo, ObstacleMoved, Obstacles, ShapeInfo,
 } from "./messages";
 
-/** times: s, from 0; poses or links: seven numbers per link for each time; files: meshes in base64 by URL path. */
+/**
+ * times: s, from 0; poses (or links): for each time seven numbers per link, x y z qw qx qy qz; files: meshes in base64,
+ * by URL path; events: changes of obstacles and contacts, in order of time (s).
+ */
 export interface RecordedMotion {
   name?: string;
   model: Model;
@@ -22,16 +25,16 @@ export interface RecordedScene {
   contacts: ContactsChanged;
 }
 
-/** The model with its meshes as data URLs. */
+/** The model with its visual meshes as data URLs; the URL of a mesh that the page does not contain is null. */
 export function recordedModel({ model, files = {} }: RecordedMotion): Model {
   const links = model.links.map((link): LinkInfo => ({
     ...link,
     visuals: link.visuals.map((shape) => withEmbeddedFiles(shape, files)),
   }));
-  return { ...model, is: "Model", links, resets_view: true }; // the file contains the model without `is`
+  return { ...model, is: "Model", links, resets_view: true }; // the recorded page contains the model without `is`
 }
 
-/** The obstacles and contacts of all times, in order; empty if no obstacles were recorded. */
+/** The obstacles and contacts after each recorded event, in order of time. */
 export function recordedScenes({ model, files = {}, events = [] }: RecordedMotion): RecordedScene[] {
   const scenes: RecordedScene[] = [];
   let obstacles: ObstacleInfo[] = [];

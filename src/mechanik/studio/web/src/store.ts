@@ -14,6 +14,7 @@ export type Selection =
   | { kind: "dof"; dof: number }
   | { kind: "obstacle"; obstacle: string }; // ObstacleInfo.name
 
+/** Display settings, stored in the browser. */
 export interface Display {
   theme: "light" | "dark";
   bodies: boolean;
@@ -25,10 +26,11 @@ export interface Display {
   grid: boolean;
   shadows: boolean;
   drawThrough: boolean; // skeleton, markers and goals are drawn through bodies
-  path: boolean; // paths of the points of goals
-  markerScale: number;
+  path: boolean; // trails of the points of goals
+  markerScale: number; // size of markers as a multiple of the default size
 }
 
+/** Changes of the store by name, with the value that listeners receive. */
 export interface Changes {
   welcome: Welcome;
   model: Model;
@@ -42,7 +44,7 @@ export interface Changes {
   kernels: Kernels;
   obstacles: ObstacleInfo[]; // a new list, or one obstacle has moved
   collisions: Collisions;
-  contacts: ContactsChanged | null; // null: collisions of a new model are not checked yet
+  contacts: ContactsChanged;
   scene: Scene;
   controls: Controls;
   recording: Recording;
@@ -59,7 +61,7 @@ export interface Changes {
 type Listeners = { [K in keyof Changes]?: ((value: Changes[K]) => void)[] };
 
 const STORAGE_KEY = "mechanik.display";
-const DEFAULTS: Display = {
+const DEFAULT_DISPLAY: Display = {
   theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light",
   bodies: true, skeleton: false, markers: true, collisions: false, closures: true, labels: false, grid: true,
   shadows: true, drawThrough: true, path: false, markerScale: 1,
@@ -70,7 +72,7 @@ export class Store implements ConnectionListener {
   welcome: Welcome | null = null;
   model: Model | null = null;
   goals: GoalInfo[] = [];
-  order = -1;
+  order = -1; // `Goals.order` of the list of goals; frames with the same order list the same goals
   solving: Solving | null = null;
   statusText: StatusText | null = null;
   alternatives: Alternatives | null = null;
@@ -78,12 +80,12 @@ export class Store implements ConnectionListener {
   kernels: Kernels | null = null;
   obstacles: ObstacleInfo[] = [];
   collisions: Collisions | null = null;
-  contacts: ContactsChanged | null = null;
+  contacts: ContactsChanged | null = null; // null: collisions of a new model are not checked yet
   scene: Scene | null = null;
   recording: Recording | null = null;
   history: History | null = null;
   frame: StateFrame | null = null;
-  layers = new Map<number, StateFrame>();
+  layers = new Map<number, StateFrame>(); // last frame of each compared method, by layer
   selection: Selection = { kind: "none" };
   display: Display = readDisplay();
   isConnected = false;
@@ -114,7 +116,7 @@ export class Store implements ConnectionListener {
     this.emit("display", this.display);
   }
 
-  /** Sends a request and returns whether it was carried out; the reason of a refusal is shown to the user. */
+  /** Sends a request and returns whether it was carried out; if it was rejected, the reason is shown to the user. */
   async request(request: Parameters<Connection["request"]>[0]): Promise<boolean> {
     try {
       await this.connection.request(request);
@@ -159,7 +161,7 @@ export class Store implements ConnectionListener {
   onEvent(event: SessionEvent): void {
     switch (event.is) {
       case "Welcome":
-        // the session of this page has ended: reload the page instead of showing the old state
+        // another session: the session of this page has ended, so the old state must not be shown any more
         if (this.welcome && this.welcome.session !== event.session) location.reload();
         this.welcome = event;
         return this.emit("welcome", event);
@@ -244,8 +246,8 @@ export class Store implements ConnectionListener {
 
 function readDisplay(): Display {
   try {
-    return { ...DEFAULTS, ...(JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") as Partial<Display>) };
+    return { ...DEFAULT_DISPLAY, ...(JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") as Partial<Display>) };
   } catch {
-    return DEFAULTS;
+    return DEFAULT_DISPLAY;
   }
 }

@@ -22,7 +22,7 @@ export async function restoreAccess(): Promise<boolean> {
   }
 }
 
-/** Calls `fetch`; if the server refuses access, restores the cookie and calls it again. */
+/** Calls `fetch`; if the server denies access (status 403), restores the cookie and calls `fetch` again. */
 export async function fetchWithAccess(address: string): Promise<Response> {
   const response = await fetch(address);
   return response.status === 403 && (await restoreAccess()) ? fetch(address) : response;

@@ -5,8 +5,10 @@ import { readStateFrame, type StateFrame } from "./state_frame";
 import { storeKey, storedKey } from "./session_key";
 
 const MAX_RECONNECTS = 20; // one per second
-// the next drag update is sent after this time even without a reply: a lost update must not block the drag
+// time after which the next drag update is sent even without a reply: a lost update must not block the drag
 const DRAG_TIMEOUT_MS = 250;
+const NOT_CONNECTED = "The studio is not connected, so nothing was changed. Try again when it is connected.";
+const CONNECTION_LOST = "The connection was lost before the studio replied. When it is connected, check the result.";
 
 export interface ConnectionListener {
   onEvent(event: SessionEvent): void;
@@ -21,8 +23,8 @@ export class Connection {
   private readonly pending = new Map<number, { resolve: () => void; reject: (reason: Error) => void }>();
   private nextId = 1;
   private tag = 0;
-  private inFlight: { tag: number; sent: number } | null = null;
-  private unsent: number[] | null = null;
+  private inFlight: { tag: number; sentTime: number } | null = null; // the update without a reply; sentTime: ms
+  private unsent: number[] | null = null; // the newest update, if it is not sent yet
   private dragTimer = 0;
   private session = storedKey();
   private reconnectsLeft = 0;
@@ -44,10 +46,10 @@ export class Connection {
     this.socket = socket;
   }
 
-  /** Sends a request; the promise resolves when it was carried out, and rejects with the reason of a refusal. */
+  /** Sends a request. The promise resolves when it was carried out, and rejects with the reason if it was rejected. */
   request(request: PageRequest): Promise<void> {
     const id = this.nextId++;
-    if (this.socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error("the studio is not connected"));
+    if (this.socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error(NOT_CONNECTED));
     this.socket.send(JSON.stringify({ ...request, id }));
     return new Promise((resolve, reject) => this.pending.set(id, { resolve, reject }));
   }
@@ -61,8 +63,8 @@ export class Connection {
   }
 
   /** Sends the value of a dragged dof, m or rad; for a spherical joint the rotation vector (three numbers, rad). */
-  dragDof(dof: number, ...numbers: readonly number[]): void {
-    this.drag(DRAG_DOF, dof, numbers);
+  dragDof(dof: number, ...values: readonly number[]): void {
+    this.drag(DRAG_DOF, dof, values);
   }
 
   /** Sends the pose of a dragged obstacle; index: index of the obstacle at the start of the drag. */
@@ -75,8 +77,9 @@ export class Connection {
     return this.tag;
   }
 
-  private drag(kind: number, number: number, numbers: readonly number[]): void {
-    this.unsent = [kind, 0, number, ...numbers];
+  /** target: number of a goal, or index of a dof or an obstacle; values: pose, or value of the dof. */
+  private drag(kind: number, target: number, values: readonly number[]): void {
+    this.unsent = [kind, 0, target, ...values];
     this.sendDrag();
   }
 
@@ -92,7 +95,7 @@ export class Connection {
     numbers.set(this.unsent);
     numbers[1] = ++this.tag;
     this.unsent = null;
-    this.inFlight = { tag: this.tag, sent: performance.now() };
+    this.inFlight = { tag: this.tag, sentTime: performance.now() };
     this.socket.send(numbers);
     window.clearTimeout(this.dragTimer);
     this.dragTimer = window.setTimeout(() => this.flush(), DRAG_TIMEOUT_MS);
@@ -102,7 +105,7 @@ export class Connection {
     const frame = readStateFrame(bytes);
     if (frame === null) return;
     if (frame.layer === 0 && this.inFlight !== null && frame.tag >= this.inFlight.tag) {
-      this.latencies.push(Math.max(0, performance.now() - this.inFlight.sent));
+      this.latencies.push(Math.max(0, performance.now() - this.inFlight.sentTime));
       if (this.latencies.length > 1000) this.latencies.splice(0, 500);
       this.inFlight = null;
       this.sendDrag();
@@ -127,7 +130,7 @@ export class Connection {
   }
 
   private onClose(): void {
-    for (const { reject } of this.pending.values()) reject(new Error("the connection was lost"));
+    for (const { reject } of this.pending.values()) reject(new Error(CONNECTION_LOST));
     this.pending.clear();
     this.inFlight = null;
     this.unsent = null;
@@ -135,7 +138,7 @@ export class Connection {
     if (this.reconnectsLeft-- > 0) window.setTimeout(() => void this.reopen(), 1000);
   }
 
-  /** Restores the cookie before connecting: it may be lost, and a refused websocket reports no reason. */
+  /** Restores the cookie, which may be lost, and connects. A websocket without access would report no reason. */
   private async reopen(): Promise<void> {
     await restoreAccess();
     this.open();

@@ -5,21 +5,21 @@ export type Status = (typeof STATUSES)[number];
 
 /** A state of the mechanism. The arrays are views of the received bytes, in the order of Model and Goals. */
 export interface StateFrame {
-  revision: number;
-  order: number;
-  sequence: number;
-  tag: number;
-  layer: number;
+  revision: number; // `Model.revision`
+  order: number; // `Goals.order`
+  sequence: number; // number of the frame in its layer
+  tag: number; // tag of the newest drag update that the state includes
+  layer: number; // 0: main solver; otherwise `CompareRow.layer`
   status: Status;
-  isAtRest: boolean;
-  iterations: number;
-  seconds: number; // duration of the last solve
-  solvesPerSecond: number;
-  residual: number;
+  isAtRest: boolean; // whether nothing moves until the next request
+  iterations: number; // of the last tick of the solver
+  seconds: number; // processor time of the last tick, s
+  solvesPerSecond: number; // ticks in the last second
+  residual: number; // largest error of an enabled goal, m or rad
   links: Float64Array; // 7 per link: x y z qw qx qy qz
-  values: Float64Array; // m or rad
+  values: Float64Array; // m or rad; `DofInfo.value` is the index of the first value of a dof
   goals: Float64Array; // 9 per goal: pose, position error in m, angle error in rad
-  closures: Float64Array; // 2 per closure: m, rad
+  closures: Float64Array; // 2 per closure: gap in m, angle in rad
 }
 
 /** Parses a state frame; null if the bytes are not a state frame. */

@@ -2,39 +2,42 @@
 import type { Vector3 } from "three";
 import type { Unprojector } from "./unproject";
 
-const MIN_SIN_SQUARED = 0.02; // squared sine between axis and line of sight below which the axis is seen end-on
+const MIN_SIN_SQUARED = 0.02; // if the squared sine between axis and line of sight is smaller, the axis is seen end-on
 
 export class AxisSlide {
-  private readonly start: number | null;
+  private readonly startPosition: number | null;
   private readonly metresPerPixel: number;
 
-  /** axis: unit vector. grabbed: the point under the pixel (x, y). */
+  /** axis: unit vector; grabbedPoint: the point under the start pixel. */
   constructor(
     private readonly unprojector: Unprojector,
     private readonly axis: Vector3,
-    private readonly grabbed: Vector3,
-    x: number,
-    private readonly y: number,
+    private readonly grabbedPoint: Vector3,
+    startX: number,
+    private readonly startY: number,
   ) {
-    this.start = this.positionAlongAxis(x, y);
-    this.metresPerPixel = unprojector.metresPerPixel(grabbed);
+    this.startPosition = this.positionAlongAxis(startX, startY);
+    this.metresPerPixel = unprojector.metresPerPixel(grabbedPoint);
   }
 
-  /** Distance since the start, m. */
+  /** Distance along the axis from the start pixel to the pixel (x, y), m. */
   distance(x: number, y: number): number {
     const position = this.positionAlongAxis(x, y);
-    if (position !== null && this.start !== null) return position - this.start;
-    const sign = this.axis.dot(this.unprojector.toEye(this.grabbed)) > 0 ? -1 : 1;
-    return (this.y - y) * this.metresPerPixel * sign; // a pointer movement up moves the object away from the camera
+    if (position !== null && this.startPosition !== null) return position - this.startPosition;
+    const sign = this.axis.dot(this.unprojector.directionToCamera(this.grabbedPoint)) > 0 ? -1 : 1;
+    return (this.startY - y) * this.metresPerPixel * sign; // up on the screen is away from the camera
   }
 
-  /** Position on the axis through the grabbed point, closest to the ray of the pointer; null if seen end-on. */
+  /**
+   * Position (m) of the point that is nearest to the ray of the pointer, on the axis through the grabbed point; null if
+   * the axis is seen end-on.
+   */
   private positionAlongAxis(x: number, y: number): number | null {
     const { origin, direction } = this.unprojector.ray(x, y);
     const cosine = this.axis.dot(direction);
     const sinSquared = 1 - cosine * cosine;
     if (sinSquared < MIN_SIN_SQUARED) return null;
-    const offset = this.grabbed.clone().sub(origin);
+    const offset = this.grabbedPoint.clone().sub(origin);
     return (cosine * direction.dot(offset) - this.axis.dot(offset)) / sinSquared;
   }
 }

@@ -3,12 +3,13 @@ import { OrthographicCamera, Vector3 } from "three";
 import type { View } from "../view/view";
 import type { Unprojector } from "./unproject";
 
-const POLE_MARGIN = 1e-3; // rad; smallest angle to the vertical, at which the up direction is undefined
-const MIN_DISTANCE = 0.02; // smallest distance to the target, as a multiple of the radius of the model
-const MAX_DISTANCE = 200; // largest distance, in the same unit
+const POLE_MARGIN = 1e-3; // rad; minimum angle between line of sight and vertical, so that the image has an up side
+// minimum and maximum distance to the target, or visible height of an orthographic camera, in radii of the model
+const MIN_DISTANCE_RATIO = 0.02;
+const MAX_DISTANCE_RATIO = 200;
 
 export class CameraControl {
-  /** Radius of the model, m; the limits of the camera distance are multiples of it. */
+  /** Radius of the model, m. */
   radius = 1;
 
   constructor(
@@ -16,7 +17,7 @@ export class CameraControl {
     private readonly unprojector: Unprojector,
   ) {}
 
-  /** Orbits by a pointer movement in pixels; the height of the view is a full rotation. */
+  /** Orbits by a pointer movement in px; a movement over the height of the view is a full rotation. */
   orbit(dx: number, dy: number): void {
     const { camera, target } = this.view;
     const rate = (2 * Math.PI) / Math.max(this.view.canvas.clientHeight, 1);
@@ -29,7 +30,7 @@ export class CameraControl {
     this.setOffset(offset.applyAxisAngle(right.normalize(), newPolar - polar));
   }
 
-  /** Pans by a pointer movement in pixels; the target moves with the pointer. */
+  /** Pans by a pointer movement in px; the mechanism moves with the pointer. */
   pan(dx: number, dy: number): void {
     const { camera, target } = this.view;
     const metresPerPixel = this.unprojector.metresPerPixel(target);
@@ -40,7 +41,7 @@ export class CameraControl {
     this.update();
   }
 
-  /** Multiplies the distance to the target by `factor`; the point under the pixel (x, y) keeps its pixel. */
+  /** Multiplies the distance to the target by `factor`. The point at (x, y), or else the target, keeps its pixel. */
   dolly(factor: number, x?: number, y?: number): void {
     const { camera, target } = this.view;
     const plane = this.unprojector.facingPlane(target);
@@ -62,9 +63,10 @@ export class CameraControl {
     this.update();
   }
 
+  /** The factor, limited so that the new size (m) is allowed. */
   private clampFactor(size: number, factor: number): number {
-    const newSize = Math.min(Math.max(size * factor, MIN_DISTANCE * this.radius), MAX_DISTANCE * this.radius);
-    return newSize / size;
+    const [minSize, maxSize] = [MIN_DISTANCE_RATIO * this.radius, MAX_DISTANCE_RATIO * this.radius];
+    return Math.min(Math.max(size * factor, minSize), maxSize) / size;
   }
 
   private setOffset(offset: Vector3): void {

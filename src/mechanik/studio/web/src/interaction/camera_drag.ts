@@ -4,13 +4,13 @@ import type { Gesture } from "./drag_session";
 
 export type CameraMotion = "orbit" | "pan" | "dolly";
 
-const DOLLY_RATE = 0.006; // change of the logarithm of the distance per pixel
+const DOLLY_RATE = 0.006; // change of the logarithm of the distance per px
 
 /** The camera motion of a mouse button; with Alt the buttons work as in Maya. */
-export function cameraMotion(button: number, alt: boolean): CameraMotion | null {
+export function cameraMotion(button: number, isAltPressed: boolean): CameraMotion | null {
   if (button === 0) return "orbit";
   if (button === 1) return "pan";
-  if (button === 2) return alt ? "dolly" : "pan";
+  if (button === 2) return isAltPressed ? "dolly" : "pan";
   return null;
 }
 
@@ -41,18 +41,20 @@ export class CameraDrag implements Gesture {
   abandon(): void {}
 }
 
-/** Gesture with two fingers: the point between them pans, their distance zooms. */
+/** Gesture with two fingers: their midpoint pans, their distance zooms. */
 export class Pinch {
-  private previous: { x: number; y: number; distance: number } | null = null;
+  private previousPosition: { x: number; y: number; distance: number } | null = null;
 
   constructor(private readonly camera: CameraControl) {}
 
+  /** a, b: positions of the fingers, px. */
   move(a: { x: number; y: number }, b: { x: number; y: number }): void {
-    const current = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, distance: Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1) };
-    if (this.previous !== null) {
-      this.camera.pan(current.x - this.previous.x, current.y - this.previous.y);
-      this.camera.dolly(this.previous.distance / current.distance, current.x, current.y);
+    const distance = Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1);
+    const position = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, distance };
+    if (this.previousPosition !== null) {
+      this.camera.pan(position.x - this.previousPosition.x, position.y - this.previousPosition.y);
+      this.camera.dolly(this.previousPosition.distance / distance, position.x, position.y);
     }
-    this.previous = current;
+    this.previousPosition = position;
   }
 }

@@ -10,20 +10,18 @@ import { Menu } from "./menu";
 import { Pointers } from "./pointers";
 import { Unprojector } from "./unproject";
 
-/**
- * change: mode, space, snapping or camera style has changed, or a drag has started or ended. help: H was pressed.
- */
+/** change: mode, space, snapping or camera style has changed, or a drag has started or ended. help: H was pressed. */
 export type ControllerEvent = "change" | "help";
 
 export class InteractionController {
   mode: Mode = "move";
   space: Space = "world";
-  /** Whether drags snap without Ctrl; Ctrl then switches snapping off. */
-  snaps = false;
+  /** Whether drags snap; Ctrl inverts this setting while it is pressed. */
+  isSnapping = false;
   readonly menu = new Menu();
   private readonly listeners: Record<ControllerEvent, (() => void)[]> = { change: [], help: [] };
   private readonly escapeHandlers: (() => boolean)[] = [];
-  private readonly end = new AbortController();
+  private readonly abortController = new AbortController(); // removes all event listeners
   private readonly camera: CameraControl;
   private readonly gizmo: Gizmo;
   private readonly pointers: Pointers;
@@ -34,15 +32,15 @@ export class InteractionController {
     private readonly store: Store,
   ) {
     const unprojector = new Unprojector(view);
-    const { signal } = this.end;
+    const { signal } = this.abortController;
     view.canvas.tabIndex = 0;
     view.canvas.classList.add("view-canvas");
     this.camera = new CameraControl(view, unprojector);
     this.gizmo = new Gizmo(view, unprojector, store);
     this.pointers = new Pointers(view, unprojector, store, this.camera, this.gizmo, {
-      menu: (x, y, hit) => this.openMenu(x, y, hit, hit?.kind === "dof" ? view.pick(x, y, "link") : null),
-      changed: () => this.emit("change"),
-      snaps: (event) => (event.ctrlKey || event.metaKey) !== this.snaps,
+      openMenu: (x, y, hit) => this.openMenu(x, y, hit, hit?.kind === "dof" ? view.pick(x, y, "link") : null),
+      onDragChange: () => this.emit("change"),
+      isSnapping: (event) => (event.ctrlKey || event.metaKey) !== this.isSnapping,
     }, signal);
     view.canvas.addEventListener("keydown", (event) => this.menuKey(event), { signal });
     listenToKeys(store, {
@@ -86,8 +84,8 @@ export class InteractionController {
     this.emit("change");
   }
 
-  setSnaps(on: boolean): void {
-    this.snaps = on;
+  setSnapping(isSnapping: boolean): void {
+    this.isSnapping = isSnapping;
     this.emit("change");
   }
 
@@ -96,8 +94,9 @@ export class InteractionController {
   }
 
   /**
-   * Adds a handler for Esc, which returns whether it has closed anything. Esc first cancels a drag or closes the menu,
-   * then calls the handlers, and clears the selection if no handler has closed anything.
+   * Adds a handler for Esc, which returns whether it has closed anything. Esc does the first of these actions that is
+   * possible: cancel a drag, close the menu, close a dialog, call the handlers until one has closed anything, clear the
+   * selection.
    */
   onEscape(handler: () => boolean): void {
     this.escapeHandlers.push(handler);
@@ -106,7 +105,7 @@ export class InteractionController {
   dispose(): void {
     this.pointers.endDrag();
     this.menu.close();
-    this.end.abort();
+    this.abortController.abort();
   }
 
   private emit(name: ControllerEvent): void {
@@ -121,6 +120,7 @@ export class InteractionController {
     this.store.select({ kind: "none" });
   }
 
+  /** hitBehind: the link behind the marker of a dof, if `hit` is a marker. */
   private openMenu(x: number, y: number, hit: Hit | null, hitBehind: Hit | null = null): void {
     const content = menuFor(hit, hitBehind, this.store, this.view);
     if (content === null) return;
@@ -132,13 +132,14 @@ export class InteractionController {
   private menuKey(event: KeyboardEvent): void {
     if (event.key !== "ContextMenu" && !(event.key === "F10" && event.shiftKey)) return;
     event.preventDefault();
-    const bounds = this.view.canvas.getBoundingClientRect();
+    const canvasBounds = this.view.canvas.getBoundingClientRect();
     const selection = this.store.selection;
     const point = this.view.target.clone();
     const { frame } = this.store;
     if (selection.kind === "link" && frame !== null) point.fromArray(frame.links, 7 * selection.link);
     const hit = selection.kind === "none" ? null : { ...selection, point };
-    this.openMenu(bounds.left + bounds.width / 2, bounds.top + bounds.height / 3, hit);
+    const [x, y] = [canvasBounds.left + canvasBounds.width / 2, canvasBounds.top + canvasBounds.height / 3];
+    this.openMenu(x, y, hit);
   }
 
   private watchStore(): void {

@@ -6,7 +6,7 @@ import type { Store } from "../store";
 export interface Gesture {
   /** Whether the dragged object still exists. */
   targetExists(): boolean;
-  move(x: number, y: number, snaps: boolean): void;
+  move(x: number, y: number, isSnapping: boolean): void;
   /** Ends the drag and keeps the result. */
   end(): void;
   /** Ends the drag and restores the state before it. */
@@ -15,6 +15,7 @@ export interface Gesture {
   abandon(): void;
 }
 
+/** Sends the updates of one drag until the drag has ended or the server has rejected it. */
 export class DragSession {
   private isOver = false;
 
@@ -41,12 +42,12 @@ export class DragSession {
     this.isOver = true;
   }
 
-  /** Ends the drag after the last update was sent, since an update after `EndDrag` would be refused. */
-  async end(cancel = false): Promise<void> {
+  /** Sends the last update, then ends the drag: an update after `EndDrag` would be rejected. */
+  async end(isCancelled = false): Promise<void> {
     if (this.isOver) return;
     this.isOver = true;
     this.store.connection.flush();
-    await this.store.request({ do: "EndDrag", cancel });
+    await this.store.request({ do: "EndDrag", cancel: isCancelled });
   }
 
   async cancel(): Promise<void> {

@@ -5,12 +5,13 @@ import type { DragSession } from "./drag_session";
 import { goalPose, obstaclePose, type Pose } from "./poses";
 
 export interface DragTarget {
-  /** Identifies the object. */
+  /** Unique name of the object. */
   readonly key: string;
   /** Present pose; null if the object does not exist any more. */
   pose(): Pose | null;
   /** The request that starts the drag. */
   startRequest(): PageRequest;
+  /** Sends a new pose during the drag. */
   drag(session: DragSession, pose: Pose): void;
 }
 

@@ -12,7 +12,7 @@ import { snapLength } from "./snap";
 export type Mode = "move" | "rotate" | "both";
 export type Space = "world" | "local";
 
-const SETTLE_MS = 500; // for this time after a drag, frames from before its end are ignored
+const SETTLE_MS = 500; // for this time after a drag, frames that do not include its last update are ignored
 const COLOURS = ["#e5484d", "#3fa34d", "#3b82f6", "#ffd166"] as const;
 
 export class Gizmo {
@@ -21,7 +21,7 @@ export class Gizmo {
   private readonly rings: TransformControls;
   private target: DragTarget | null = null;
   private drag: GizmoDrag | null = null;
-  private lastDrag = { tag: 0, until: 0 };
+  private lastDrag = { tag: 0, settleTime: 0 }; // settleTime: end of SETTLE_MS, ms
   private mode: Mode = "move";
 
   constructor(
@@ -63,7 +63,7 @@ export class Gizmo {
     this.rings.setSpace(space);
   }
 
-  /** Highlights the part of the handle under the pointer; returns whether there is one. */
+  /** Highlights the part of the handle under the pointer; returns whether there is such a part, or a drag. */
   hover(x: number, y: number): boolean {
     if (this.drag !== null || this.target === null) return this.drag !== null;
     for (const controls of [this.arrows, this.rings]) controls.getHelper().updateMatrixWorld();
@@ -85,9 +85,9 @@ export class Gizmo {
     if (!this.hover(x, y) || this.target === null) return null;
     const controls = this.activeControls();
     if (controls === null) return null;
-    const step = snapLength(this.store.model?.radius ?? 1);
+    const snapStep = snapLength(this.store.model?.radius ?? 1);
     const motion = controls === this.arrows
-      ? new TranslateMotion(this.arrows, this.unprojector, step, x, y)
+      ? new TranslateMotion(this.arrows, this.unprojector, snapStep, x, y)
       : new RotateMotion(this.rings, this.unprojector, this.proxy, x, y);
     this.drag = new GizmoDrag(this.store, this.target, this.proxy, motion, () => this.onDragEnd());
     return this.drag;
@@ -99,7 +99,7 @@ export class Gizmo {
 
   private onDragEnd(): void {
     this.drag = null;
-    this.lastDrag = { tag: this.store.connection.lastTag, until: performance.now() + SETTLE_MS };
+    this.lastDrag = { tag: this.store.connection.lastTag, settleTime: performance.now() + SETTLE_MS };
     this.clearHover();
     this.updateProxy();
   }
@@ -111,7 +111,7 @@ export class Gizmo {
     const isNewTarget = target?.key !== this.target?.key;
     if (isNewTarget) this.target = target;
     const pose = this.target?.pose() ?? null;
-    const isOutdated = (this.store.frame?.tag ?? 0) < this.lastDrag.tag && performance.now() < this.lastDrag.until;
+    const isOutdated = (this.store.frame?.tag ?? 0) < this.lastDrag.tag && performance.now() < this.lastDrag.settleTime;
     if (pose !== null && (isNewTarget || !isOutdated)) {
       this.proxy.position.copy(pose.position);
       this.proxy.quaternion.copy(pose.rotation);

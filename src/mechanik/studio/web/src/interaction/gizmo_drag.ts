@@ -11,8 +11,9 @@ import { AxisRotation } from "./axis_rotate";
 
 const UNIT_AXES = { X: new Vector3(1, 0, 0), Y: new Vector3(0, 1, 0), Z: new Vector3(0, 0, 1) };
 
+/** Motion of the proxy object; x and y are client pixels. */
 interface Motion {
-  to(x: number, y: number, snaps: boolean): void;
+  moveTo(x: number, y: number, isSnapping: boolean): void;
   end(): void;
 }
 
@@ -21,7 +22,7 @@ export class TranslateMotion implements Motion {
   constructor(
     private readonly controls: TransformControls,
     private readonly unprojector: Unprojector,
-    private readonly step: number,
+    private readonly snapStep: number, // m
     x: number,
     y: number,
   ) {
@@ -29,8 +30,8 @@ export class TranslateMotion implements Motion {
     controls.pointerDown(pointerEvent(unprojector.screen(x, y), 0));
   }
 
-  to(x: number, y: number, snaps: boolean): void {
-    this.controls.translationSnap = snaps ? this.step : null;
+  moveTo(x: number, y: number, isSnapping: boolean): void {
+    this.controls.translationSnap = isSnapping ? this.snapStep : null;
     this.controls.pointerMove(pointerEvent(this.unprojector.screen(x, y)));
   }
 
@@ -39,11 +40,11 @@ export class TranslateMotion implements Motion {
   }
 }
 
-/** Rotation by a ring. TransformControls rotates by path length; here the grabbed point follows the pointer. */
+/** Rotation by a ring: the grabbed point follows the pointer, in contrast to the rotation of TransformControls. */
 export class RotateMotion implements Motion {
   private readonly rotation: AxisRotation;
   private readonly axis: Vector3;
-  private readonly start: Quaternion;
+  private readonly startRotation: Quaternion;
 
   constructor(
     private readonly controls: TransformControls,
@@ -53,24 +54,24 @@ export class RotateMotion implements Motion {
     y: number,
   ) {
     const centre = proxy.position;
-    const name = controls.axis;
-    this.start = proxy.quaternion.clone();
-    if (name === "X" || name === "Y" || name === "Z") {
-      this.axis = UNIT_AXES[name].clone();
-      if (controls.space === "local") this.axis.applyQuaternion(this.start);
+    const axisName = controls.axis;
+    this.startRotation = proxy.quaternion.clone();
+    if (axisName === "X" || axisName === "Y" || axisName === "Z") {
+      this.axis = UNIT_AXES[axisName].clone();
+      if (controls.space === "local") this.axis.applyQuaternion(this.startRotation);
     } else {
-      this.axis = unprojector.toEye(centre);
+      this.axis = unprojector.directionToCamera(centre);
     }
-    const grabbed = unprojector.intersectPlane(x, y, unprojector.facingPlane(centre)) ?? centre.clone();
-    grabbed.sub(centre).projectOnPlane(this.axis).add(centre);
-    this.rotation = new AxisRotation(unprojector, centre.clone(), this.axis, grabbed, x, y);
+    const grabbedPoint = unprojector.intersectPlane(x, y, unprojector.facingPlane(centre)) ?? centre.clone();
+    grabbedPoint.sub(centre).projectOnPlane(this.axis).add(centre);
+    this.rotation = new AxisRotation(unprojector, centre.clone(), this.axis, grabbedPoint, x, y);
     controls.dragging = true;
   }
 
-  to(x: number, y: number, snaps: boolean): void {
+  moveTo(x: number, y: number, isSnapping: boolean): void {
     const angle = this.rotation.angle(x, y);
-    const delta = new Quaternion().setFromAxisAngle(this.axis, snaps ? snap(angle, SNAP_ANGLE) : angle);
-    this.proxy.quaternion.copy(delta.multiply(this.start)).normalize();
+    const rotation = new Quaternion().setFromAxisAngle(this.axis, isSnapping ? snap(angle, SNAP_ANGLE) : angle);
+    this.proxy.quaternion.copy(rotation.multiply(this.startRotation)).normalize();
     this.controls.dispatchEvent({ type: "change" });
   }
 
@@ -94,9 +95,9 @@ export class GizmoDrag implements Gesture {
     return this.target.pose() !== null;
   }
 
-  move(x: number, y: number, snaps: boolean): void {
+  move(x: number, y: number, isSnapping: boolean): void {
     this.session ??= new DragSession(this.store, this.target.startRequest());
-    this.motion.to(x, y, snaps);
+    this.motion.moveTo(x, y, isSnapping);
     this.target.drag(this.session, new Pose(this.proxy.position, this.proxy.quaternion));
   }
 

@@ -2,12 +2,12 @@
 import type { Hit, View } from "../view/view";
 import type { Gizmo } from "./gizmo";
 
-// pause after a pick, as a multiple of its duration: picking in large meshes must not use all the time
+// pause after a pick, as a multiple of the duration of the pick: picking in large meshes must not block the page
 const PAUSE_RATIO = 3;
 
 export class Hover {
-  private pending: { x: number; y: number; shift: boolean } | null = null;
-  private nextPick = 0; // ms
+  private pendingPointer: { x: number; y: number; isShiftPressed: boolean } | null = null;
+  private nextPickTime = 0; // ms
   private shownKey = "";
 
   constructor(
@@ -15,27 +15,27 @@ export class Hover {
     private readonly gizmo: Gizmo,
   ) {}
 
-  /** shift: the pointer drags links, so markers in front of links are not highlighted. */
-  update(x: number, y: number, shift: boolean): void {
-    const isScheduled = this.pending !== null;
-    this.pending = { x, y, shift };
+  /** isShiftPressed: a drag would move a link, so markers in front of links are not highlighted. */
+  update(x: number, y: number, isShiftPressed: boolean): void {
+    const isScheduled = this.pendingPointer !== null;
+    this.pendingPointer = { x, y, isShiftPressed };
     if (!isScheduled) requestAnimationFrame(() => this.pick());
   }
 
   clear(): void {
-    this.pending = null;
+    this.pendingPointer = null;
     this.show(null);
   }
 
   private pick(): void {
-    const pointer = this.pending;
-    this.pending = null;
+    const pointer = this.pendingPointer;
+    this.pendingPointer = null;
     if (pointer === null) return;
     const start = performance.now();
-    if (start < this.nextPick) return this.update(pointer.x, pointer.y, pointer.shift);
+    if (start < this.nextPickTime) return this.update(pointer.x, pointer.y, pointer.isShiftPressed);
     const isOnHandle = this.gizmo.hover(pointer.x, pointer.y);
-    const hit = isOnHandle ? null : this.view.pick(pointer.x, pointer.y, pointer.shift ? "link" : "any");
-    this.nextPick = performance.now() + PAUSE_RATIO * (performance.now() - start);
+    const hit = isOnHandle ? null : this.view.pick(pointer.x, pointer.y, pointer.isShiftPressed ? "link" : "any");
+    this.nextPickTime = performance.now() + PAUSE_RATIO * (performance.now() - start);
     this.view.canvas.style.cursor = isOnHandle || hit !== null ? "grab" : "";
     this.show(hit);
   }

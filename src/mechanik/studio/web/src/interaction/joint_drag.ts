@@ -15,38 +15,38 @@ export class JointDrag implements Gesture {
   private constructor(
     store: Store,
     private readonly dof: number,
-    private readonly start: number,
-    private readonly displacement: (x: number, y: number) => number,
-    private readonly step: number,
+    private readonly startValue: number, // m or rad
+    private readonly displacement: (x: number, y: number) => number, // m or rad, at a pixel
+    private readonly snapStep: number, // m or rad
   ) {
     this.session = new DragSession(store, { do: "StartJointDrag", dof });
   }
 
-  /** Starts the drag; null if one number cannot set the value of this dof, as for a spherical joint. */
+  /** Starts the drag at the pixel (x, y); null for a spherical joint, whose value is not one number. */
   static start(
-    store: Store, unprojector: Unprojector, dof: number, grabbed: Vector3, x: number, y: number,
+    store: Store, unprojector: Unprojector, dof: number, grabbedPoint: Vector3, x: number, y: number,
   ): JointDrag | null {
     const { model, frame } = store;
     const info = model?.dofs[dof];
     if (!model || !frame || !info || info.kind === "spherical") return null;
-    const axis = dofAxis(model, frame, dof);
-    if (axis === null) return null;
-    const start = frame.values[info.value] ?? 0;
+    const line = dofAxis(model, frame, dof);
+    if (line === null) return null;
+    const startValue = frame.values[info.value] ?? 0;
     if (info.kind === "rotation") {
-      const rotation = new AxisRotation(unprojector, axis.origin, axis.axis, grabbed, x, y);
-      return new JointDrag(store, dof, start, (px, py) => rotation.angle(px, py), SNAP_ANGLE);
+      const rotation = new AxisRotation(unprojector, line.origin, line.axis, grabbedPoint, x, y);
+      return new JointDrag(store, dof, startValue, (px, py) => rotation.angle(px, py), SNAP_ANGLE);
     }
-    const slide = new AxisSlide(unprojector, axis.axis, grabbed, x, y);
-    return new JointDrag(store, dof, start, (px, py) => slide.distance(px, py), snapLength(model.radius));
+    const slide = new AxisSlide(unprojector, line.axis, grabbedPoint, x, y);
+    return new JointDrag(store, dof, startValue, (px, py) => slide.distance(px, py), snapLength(model.radius));
   }
 
   targetExists(): boolean {
     return true;
   }
 
-  move(x: number, y: number, snaps: boolean): void {
-    const value = this.start + this.displacement(x, y);
-    this.session.dragDof(this.dof, snaps ? snap(value, this.step) : value);
+  move(x: number, y: number, isSnapping: boolean): void {
+    const value = this.startValue + this.displacement(x, y);
+    this.session.dragDof(this.dof, isSnapping ? snap(value, this.snapStep) : value);
   }
 
   end(): void {
@@ -63,20 +63,20 @@ export class JointDrag implements Gesture {
 }
 
 /**
- * The dof that a drag of a link moves: the nearest unlocked dof between the link and the root. Null if the link itself
- * is dragged instead: its joint is spherical, has several dofs or is a mimic joint, or the link is in a loop of moving
- * links.
+ * The dof that a drag of a link moves: the unlocked dof of the nearest joint towards the root that has unlocked dofs.
+ * Null if the link itself is dragged instead: the joint is spherical, has several unlocked dofs or is a mimic joint, or
+ * the mechanism has loops and the parent link of the joint can move.
  */
 export function draggableDof(model: Model, link: number): number | null {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
     if (joint === undefined) return null;
-    const unlocked = joint.dofs.filter((f) => model.dofs[f]?.locked === false);
-    if (unlocked.length > 0) {
-      const info = model.dofs[unlocked[0]!]!;
-      if (unlocked.length > 1 || info.kind === "spherical" || info.mimics >= 0) return null;
+    const unlockedDofs = joint.dofs.filter((dof) => model.dofs[dof]?.locked === false);
+    if (unlockedDofs.length > 0) {
+      const info = model.dofs[unlockedDofs[0]!]!;
+      if (unlockedDofs.length > 1 || info.kind === "spherical" || info.mimics >= 0) return null;
       if (model.closures.length > 0 && !isFixedLink(model, joint.parent)) return null;
-      return unlocked[0]!;
+      return unlockedDofs[0]!;
     }
     k = joint.parent;
   }
@@ -101,8 +101,8 @@ export function leaderDof(model: Model, dof: number): number {
 
 /**
  * The link to drag by the marker of a rotational joint that closes a loop between two moving links; -1 for other dofs.
- * The link follows the pointer, since a small change of the angle of such a joint can move the mechanism far: between a
- * cylinder and the boom of an excavator, a hundredth of a rotation lifts the bucket by metres.
+ * The link follows the pointer, since a small change of the angle of such a joint can move the mechanism far, such as
+ * the angle between a cylinder and the boom of an excavator.
  */
 export function linkToDrag(model: Model, dof: number): number {
   const info = model.dofs[dof];
@@ -117,7 +117,7 @@ export function isFixedLink(model: Model, link: number): boolean {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
     if (joint === undefined) return true;
-    if (joint.dofs.some((f) => model.dofs[f]?.locked === false)) return false;
+    if (joint.dofs.some((dof) => model.dofs[dof]?.locked === false)) return false;
     k = joint.parent;
   }
   return true;

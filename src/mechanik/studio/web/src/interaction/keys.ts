@@ -5,6 +5,7 @@ import type { Display, Store } from "../store";
 export interface KeyActions {
   setMode(mode: "move" | "rotate" | "both"): void;
   toggleSpace(): void;
+  /** Frames the selection, or all if nothing is selected. */
   frame(): void;
   help(): void;
   /** Esc: closes the innermost open element. */
@@ -16,7 +17,8 @@ export interface KeyActions {
 }
 
 const TEXT_INPUT_TYPES = new Set(["text", "search", "number", "email", "url", "password", "tel", "date", "time"]);
-const PRESSED_BY_SPACE = "button, a, summary, input, [role=button], [role=tab]";
+// elements that the space key presses
+const PRESSABLE_SELECTOR = "button, a, summary, input, [role=button], [role=tab]";
 const DISPLAY_KEYS: Record<string, keyof Display> = {
   g: "grid",
   l: "labels",
@@ -24,6 +26,7 @@ const DISPLAY_KEYS: Record<string, keyof Display> = {
   k: "skeleton",
   x: "drawThrough",
 };
+/** Directions from the mechanism to the camera. */
 const VIEW_KEYS: Record<string, Vector3> = {
   "1": new Vector3(0, -1, 0), // front
   "2": new Vector3(1, 0, 0), // right
@@ -64,9 +67,9 @@ function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boo
     if (!event.repeat) store.setDisplay({ [setting]: !store.display[setting] });
     return true;
   }
-  const view = VIEW_KEYS[key];
-  if (view !== undefined) {
-    actions.viewFrom(view);
+  const direction = VIEW_KEYS[key];
+  if (direction !== undefined) {
+    actions.viewFrom(direction);
     return true;
   }
   switch (key) {
@@ -87,7 +90,7 @@ function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boo
       return true;
     case "delete":
     case "backspace":
-      return !(event.target instanceof HTMLInputElement) && removeSelected(store, actions); // not in an input
+      return !(event.target instanceof HTMLInputElement) && removeSelected(store, actions);
     case " ":
       return !event.repeat && runOrPause(event.target, store);
   }
@@ -97,11 +100,11 @@ function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boo
 /** Stores with an undo or redo request that has no reply yet. */
 const storesWithPendingUndo = new WeakSet<Store>();
 
-function undoOrRedo(key: string, shift: boolean, store: Store): boolean {
-  const isUndo = key === "z" && !shift;
-  if (!isUndo && key !== "y" && !(key === "z" && shift)) return false;
+function undoOrRedo(key: string, isShiftPressed: boolean, store: Store): boolean {
+  const isUndo = key === "z" && !isShiftPressed;
+  if (!isUndo && key !== "y" && !(key === "z" && isShiftPressed)) return false;
   const stepLabel = isUndo ? store.history?.undo : store.history?.redo;
-  if (!stepLabel || storesWithPendingUndo.has(store)) return true; // a repeated key is faster than the replies
+  if (!stepLabel || storesWithPendingUndo.has(store)) return true; // a held key repeats faster than the server replies
   storesWithPendingUndo.add(store);
   void store.request({ do: isUndo ? "Undo" : "Redo" }).finally(() => storesWithPendingUndo.delete(store));
   return true;
@@ -116,7 +119,7 @@ function removeSelected(store: Store, actions: KeyActions): boolean {
 }
 
 function runOrPause(target: EventTarget | null, store: Store): boolean {
-  const isPressable = target instanceof Element && target.closest(PRESSED_BY_SPACE) !== null;
+  const isPressable = target instanceof Element && target.closest(PRESSABLE_SELECTOR) !== null;
   if (isPressable || store.solving === null || store.model === null) return false;
   void store.request({ do: "SetRunning", running: !store.solving.running });
   return true;

@@ -6,7 +6,7 @@ export interface MenuItem {
   /** Name for tests. */
   name: string;
   text: string;
-  hint?: string;
+  hint?: string; // tooltip
   isCurrent?: boolean; // whether this is the current setting
   isDisabled?: boolean;
   action: () => void;
@@ -23,15 +23,16 @@ const MARGIN_PIXELS = 8; // minimum distance to the edges of the window
 export class Menu {
   private root: HTMLElement | null = null;
   private listeners: AbortController | null = null;
-  private focusBefore: Element | null = null;
+  private previousFocus: Element | null = null;
 
   get isOpen(): boolean {
     return this.root !== null;
   }
 
+  /** x, y: position of the pointer, client pixels. */
   open(x: number, y: number, title: string, groups: MenuGroup[]): void {
     this.close();
-    this.focusBefore = document.activeElement;
+    this.previousFocus = document.activeElement;
     const root = el("div", { class: "context-menu", role: "menu", test: "menu", attributes: { "aria-label": title } });
     root.append(el("div", { class: "context-menu-title" }, title));
     for (const group of groups.filter((group) => group.items.length > 0)) root.append(this.group(group));
@@ -45,13 +46,13 @@ export class Menu {
   }
 
   close(): void {
-    const { root, focusBefore: before } = this;
+    const { root, previousFocus } = this;
     if (root === null) return;
     const hadFocus = root.contains(document.activeElement);
     this.listeners?.abort();
     this.root = null;
     root.remove();
-    if (hadFocus && before instanceof HTMLElement) before.focus({ preventScroll: true });
+    if (hadFocus && previousFocus instanceof HTMLElement) previousFocus.focus({ preventScroll: true });
   }
 
   private group(group: MenuGroup): HTMLElement {
@@ -84,19 +85,19 @@ export class Menu {
     window.addEventListener("blur", () => this.close(), { signal });
     window.addEventListener("resize", () => this.close(), { signal });
     root.addEventListener("contextmenu", (event) => event.preventDefault(), { signal });
-    root.addEventListener("keydown", (event) => this.key(event), { signal });
+    root.addEventListener("keydown", (event) => this.onKey(event), { signal });
   }
 
-  private key(event: KeyboardEvent): void {
+  private onKey(event: KeyboardEvent): void {
     const buttons = this.buttons();
     const index = buttons.indexOf(document.activeElement as HTMLButtonElement);
-    const steps: Record<string, number> = {
+    const targetIndices: Record<string, number> = {
       ArrowDown: index + 1, ArrowRight: index + 1, ArrowUp: index - 1, ArrowLeft: index - 1,
       Home: 0, End: buttons.length - 1,
     };
-    const next = steps[event.key];
+    const targetIndex = targetIndices[event.key];
     if (event.key === "Escape") this.close();
-    else if (next !== undefined) buttons.at(next % buttons.length)?.focus();
+    else if (targetIndex !== undefined) buttons.at(targetIndex % buttons.length)?.focus();
     if (event.key !== "Tab" && event.key !== "Enter" && event.key !== " ") event.preventDefault();
     event.stopPropagation(); // otherwise the view would handle the key
   }

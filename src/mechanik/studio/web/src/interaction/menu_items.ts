@@ -2,7 +2,7 @@
 import type { Vector3 } from "three";
 import type { GoalInfo, Model } from "../messages";
 import { goalTitle, offeredKinds, unavailableReason, type GoalKind } from "../goal_kinds";
-import { addObstacle, OBSTACLES } from "../panels/obstacle_text";
+import { addObstacle, OBSTACLE_KINDS } from "../panels/obstacle_text";
 import type { Store } from "../store";
 import type { Hit, View } from "../view/view";
 import { childLink } from "./joint_drag";
@@ -14,7 +14,7 @@ export interface MenuContent {
   groups: MenuGroup[];
 }
 
-/** hitBehind: the object behind the marker of a dof, if `hit` is a marker. */
+/** hitBehind: the link behind the marker of a dof, if `hit` is a marker. */
 export function menuFor(hit: Hit | null, hitBehind: Hit | null, store: Store, view: View): MenuContent | null {
   const model = store.model;
   if (model === null) return null;
@@ -26,15 +26,15 @@ export function menuFor(hit: Hit | null, hitBehind: Hit | null, store: Store, vi
 }
 
 function backgroundMenu(model: Model, store: Store, view: View): MenuGroup[] {
-  const hidden = model.links.filter((link) => !link.visible).map((link) => link.name);
+  const hiddenLinks = model.links.filter((link) => !link.visible).map((link) => link.name);
   const items: MenuItem[] = [
     { name: "frame-all", text: "Frame all", action: () => view.frameAll() },
     {
-      name: "show-all", text: "Show all links", isDisabled: hidden.length === 0,
-      action: () => void store.request({ do: "ShowLinks", links: hidden, visible: true }),
+      name: "show-all", text: "Show all links", isDisabled: hiddenLinks.length === 0,
+      action: () => void store.request({ do: "ShowLinks", links: hiddenLinks, visible: true }),
     },
   ];
-  const obstacles: MenuItem[] = OBSTACLES.map(([kind, text]) => ({
+  const obstacles: MenuItem[] = OBSTACLE_KINDS.map(([kind, text]) => ({
     name: `add-${kind}`, text, action: () => void addObstacle(store, kind),
   }));
   return [{ title: "", items }, { title: "Add an obstacle", isGrid: true, items: obstacles }];
@@ -45,10 +45,10 @@ function obstacleMenu(name: string, store: Store, view: View): MenuContent {
     { name: "frame", text: "Frame", action: () => view.frameSelection() },
     { name: "delete", text: "Remove", action: () => void store.request({ do: "RemoveObstacle", obstacle: name }) },
   ];
-  return { title: name, groups: [{ title: "", items: items }] };
+  return { title: name, groups: [{ title: "", items }] };
 }
 
-/** point: position in the world at which the menu was opened; dofs: the dofs that the menu can lock. */
+/** point: point of the link at which the menu was opened, in the world, m; dofs: the dofs that the menu can lock. */
 function linkMenu(link: number, point: Vector3, dofs: number[], model: Model, store: Store): MenuContent | null {
   const info = model.links[link];
   if (info === undefined || store.frame === null) return null;
@@ -137,26 +137,28 @@ function dofMenu(dof: number, hitBehind: Hit | null, model: Model, store: Store)
 function jointItems(dofs: number[], model: Model, store: Store): MenuItem[] {
   if (dofs.length === 0) return [];
   const infos = dofs.map((dof) => ({ dof, info: model.dofs[dof]! }));
-  const independent = infos.filter(({ info }) => info.mimics < 0);
-  const scalar = independent.filter(({ info }) => info.kind !== "spherical");
-  const isLocked = independent.length > 0 && independent.every(({ info }) => info.locked);
+  const independentDofs = infos.filter(({ info }) => info.mimics < 0);
+  const scalarDofs = independentDofs.filter(({ info }) => info.kind !== "spherical");
+  const isLocked = independentDofs.length > 0 && independentDofs.every(({ info }) => info.locked);
   const name = infos.length === 1 ? infos[0]!.info.name : (model.joints[infos[0]!.info.joint]?.name ?? "joint");
-  const setRest = (value: (index: number) => number | null): void =>
-    scalar.forEach(({ dof, info }) => void store.request({ do: "SetRest", dof, value: value(info.value) }));
+  const setRest = (restValue: (valueIndex: number) => number | null): void =>
+    scalarDofs.forEach(({ dof, info }) => void store.request({ do: "SetRest", dof, value: restValue(info.value) }));
   const items: MenuItem[] = [
     {
       name: isLocked ? "unlock" : "lock",
       text: `${isLocked ? "Unlock" : "Lock"} ${name}`,
-      isDisabled: independent.length === 0,
-      action: () => independent.forEach(({ dof }) => void store.request({ do: "SetLocked", dof, locked: !isLocked })),
+      isDisabled: independentDofs.length === 0,
+      action: () =>
+        independentDofs.forEach(({ dof }) => void store.request({ do: "SetLocked", dof, locked: !isLocked })),
     },
     {
-      name: "rest", text: "Set rest value", hint: "Return to the present value if the goals allow it",
-      isDisabled: scalar.length === 0,
-      action: () => setRest((index) => store.frame?.values[index] ?? null),
+      name: "rest", text: "Set rest value",
+      hint: "Use the present value as rest value: the joint returns to it if the goals allow it",
+      isDisabled: scalarDofs.length === 0,
+      action: () => setRest((valueIndex) => store.frame?.values[valueIndex] ?? null),
     },
   ];
-  if (scalar.some(({ info }) => info.rest !== null)) {
+  if (scalarDofs.some(({ info }) => info.rest !== null)) {
     items.push({ name: "no-rest", text: "Remove rest value", action: () => setRest(() => null) });
   }
   return items;
@@ -167,7 +169,7 @@ function hideItem(link: string, store: Store): MenuItem {
   return { name: "hide", text: "Hide", action };
 }
 
-/** The dofs of the nearest movable joint between a link and the root. */
+/** The dofs of the nearest joint with dofs between a link and the root. */
 function movingDofs(model: Model, link: number): number[] {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
@@ -187,13 +189,13 @@ function goalKindItems(store: Store, prefix: string): (Omit<MenuItem, "action"> 
   });
 }
 
-/** Adds a goal and selects it to show its handle. */
+/** Adds a goal and selects it to show its handle. at: point of the link, in the frame of the link, m. */
 async function addGoal(store: Store, kind: GoalKind, link: string, at: Vector3, pinned: boolean): Promise<void> {
-  const numbersBefore = new Set(store.goals.map((goal) => goal.number));
+  const previousNumbers = new Set(store.goals.map((goal) => goal.number));
   // a zero vector selects the default axis of the link
   const isPoint = store.goalKind(kind).at !== "direction";
   const point: [number, number, number] = isPoint ? [at.x, at.y, at.z] : [0, 0, 0];
   if (!(await store.request({ do: "AddGoal", kind, link, at: point, pinned }))) return;
-  const newGoal = store.goals.find((goal) => !numbersBefore.has(goal.number) && !goal.is_link_drag);
+  const newGoal = store.goals.find((goal) => !previousNumbers.has(goal.number) && !goal.is_link_drag);
   if (newGoal !== undefined) store.select({ kind: "goal", goal: newGoal.number });
 }

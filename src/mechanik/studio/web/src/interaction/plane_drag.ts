@@ -16,26 +16,28 @@ export class PlaneDrag implements Gesture {
     private readonly unprojector: Unprojector,
     private readonly store: Store,
     private readonly goal: number,
-    private readonly pose: Pose,
-    private readonly step: number,
+    private readonly startPose: Pose,
+    private readonly snapStep: number, // m
     x: number,
     y: number,
   ) {
-    this.plane = unprojector.facingPlane(pose.position);
-    this.offset = pose.position.clone().sub(unprojector.intersectPlane(x, y, this.plane) ?? pose.position);
+    const { position } = startPose;
+    this.plane = unprojector.facingPlane(position);
+    this.offset = position.clone().sub(unprojector.intersectPlane(x, y, this.plane) ?? position);
   }
 
   /** Starts to drag a link at a point in the world. */
   static dragLink(
-    store: Store, unprojector: Unprojector, link: number, grabbed: Vector3, x: number, y: number,
+    store: Store, unprojector: Unprojector, link: number, grabbedPoint: Vector3, x: number, y: number,
   ): PlaneDrag | null {
     const info = store.model?.links[link];
     if (!store.model || !store.frame || info === undefined) return null;
     const pose = linkPose(store.frame, link);
-    const at = pose.toLocal(grabbed);
+    const at = pose.toLocal(grabbedPoint);
     const session = new DragSession(store, { do: "StartLinkDrag", link: info.name, at: [at.x, at.y, at.z] });
-    const start = new Pose(grabbed.clone(), pose.rotation.clone());
-    return new PlaneDrag(session, unprojector, store, LINK_DRAG_GOAL, start, snapLength(store.model.radius), x, y);
+    const startPose = new Pose(grabbedPoint.clone(), pose.rotation.clone());
+    const snapStep = snapLength(store.model.radius);
+    return new PlaneDrag(session, unprojector, store, LINK_DRAG_GOAL, startPose, snapStep, x, y);
   }
 
   static dragGoal(store: Store, unprojector: Unprojector, goal: number, x: number, y: number): PlaneDrag | null {
@@ -49,12 +51,12 @@ export class PlaneDrag implements Gesture {
     return this.goal === LINK_DRAG_GOAL || this.store.goal(this.goal) !== undefined;
   }
 
-  move(x: number, y: number, snaps: boolean): void {
+  move(x: number, y: number, isSnapping: boolean): void {
     const point = this.unprojector.intersectPlane(x, y, this.plane);
     if (point === null) return;
     point.add(this.offset);
-    if (snaps) point.set(snap(point.x, this.step), snap(point.y, this.step), snap(point.z, this.step));
-    this.session.dragGoal(this.goal, new Pose(point, this.pose.rotation).numbers());
+    if (isSnapping) point.set(snap(point.x, this.snapStep), snap(point.y, this.snapStep), snap(point.z, this.snapStep));
+    this.session.dragGoal(this.goal, new Pose(point, this.startPose.rotation).numbers());
   }
 
   end(): void {

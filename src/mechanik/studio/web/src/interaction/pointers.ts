@@ -13,27 +13,28 @@ import { childLink, draggableDof, JointDrag, leaderDof, linkToDrag, isFixedLink 
 import { PlaneDrag } from "./plane_drag";
 import type { Unprojector } from "./unproject";
 
-const CLICK_PIXELS = 4; // largest movement of a click
+const CLICK_PIXELS = 4; // a press with a smaller movement is a click
 const LONG_PRESS_MS = 550; // time after which a finger that does not move opens the menu
-const WHEEL_RATE = 0.0015; // change of the logarithm of the distance per unit of the wheel
+const WHEEL_RATE = 0.0015; // change of the logarithm of the distance per px of wheel movement
 
+/** A pressed button or finger; x and y: where it was pressed, client pixels. */
 interface Press {
   id: number;
   button: number;
   x: number;
   y: number;
   hit: Hit | null;
-  clickPixels: number; // movement before the press becomes a drag
+  clickPixels: number; // movement at which the press becomes a drag; 0: the press is not a click
   start: () => Gesture | null;
 }
 
 export interface PointerActions {
   /** Right click or long press. */
-  menu(x: number, y: number, hit: Hit | null): void;
-  /** A drag started or ended. */
-  changed(): void;
-  /** Whether Ctrl or the snap button requests snapping. */
-  snaps(event: { ctrlKey: boolean; metaKey: boolean }): boolean;
+  openMenu(x: number, y: number, hit: Hit | null): void;
+  /** A drag has started or ended. */
+  onDragChange(): void;
+  /** Whether drags snap: Ctrl inverts the state of the snap button. */
+  isSnapping(event: { ctrlKey: boolean; metaKey: boolean }): boolean;
 }
 
 export class Pointers {
@@ -82,14 +83,14 @@ export class Pointers {
     this.finishGesture((gesture) => gesture.end());
   }
 
-  /** Cancels the present gesture; returns whether there was a drag. */
+  /** Cancels the present gesture; returns whether a part of the mechanism was dragged. */
   cancelDrag(): boolean {
     const wasDragging = this.isDragging;
     this.finishGesture((gesture) => gesture.cancel());
     return wasDragging;
   }
 
-  /** Ends the present gesture after its object was removed. */
+  /** Ends the present gesture without a request, after its object was removed or the connection was lost. */
   abandonDrag(): void {
     this.finishGesture((gesture) => gesture.abandon());
   }
@@ -101,7 +102,7 @@ export class Pointers {
 
   /** Repeats the last move after a key has changed snapping while the pointer did not move. */
   repeatMove(event: KeyboardEvent): void {
-    if (this.isDragging) this.gesture?.move(this.lastPosition.x, this.lastPosition.y, this.actions.snaps(event));
+    if (this.isDragging) this.gesture?.move(this.lastPosition.x, this.lastPosition.y, this.actions.isSnapping(event));
   }
 
   private onDown(event: PointerEvent): void {
@@ -125,22 +126,22 @@ export class Pointers {
   private createPress(event: PointerEvent, id: number, x: number, y: number): Press {
     const { button } = event;
     const motion = cameraMotion(button, event.altKey);
-    const moveCamera = (): Gesture | null => (motion === null ? null : new CameraDrag(this.camera, motion, x, y));
-    if (event.altKey) return { id, button, x, y, hit: null, clickPixels: 0, start: moveCamera };
+    const startCameraDrag = (): Gesture | null => (motion === null ? null : new CameraDrag(this.camera, motion, x, y));
+    if (event.altKey) return { id, button, x, y, hit: null, clickPixels: 0, start: startCameraDrag };
     if (button === 0) {
-      const handle = this.gizmo.startDrag(x, y);
-      if (handle !== null) {
-        this.gesture = handle;
-        this.actions.changed();
-        return { id, button, x, y, hit: null, clickPixels: 0, start: () => handle };
+      const handleDrag = this.gizmo.startDrag(x, y);
+      if (handleDrag !== null) {
+        this.gesture = handleDrag;
+        this.actions.onDragChange();
+        return { id, button, x, y, hit: null, clickPixels: 0, start: () => handleDrag };
       }
     }
-    const shift = event.shiftKey;
-    const hit = button === 1 ? null : this.view.pick(x, y, shift ? "link" : "any");
-    const startPlain = this.cameraStyle === "orbit" ? moveCamera : () => null;
+    const isShiftPressed = event.shiftKey;
+    const hit = button === 1 ? null : this.view.pick(x, y, isShiftPressed ? "link" : "any");
+    const startBackgroundDrag = this.cameraStyle === "orbit" ? startCameraDrag : () => null;
     const press = { id, button, x, y, hit, clickPixels: CLICK_PIXELS };
-    if (button !== 0 || hit === null || this.movesCamera(hit)) return { ...press, start: startPlain };
-    return { ...press, start: () => this.startDrag(hit, shift, x, y) };
+    if (button !== 0 || hit === null || this.movesCamera(hit)) return { ...press, start: startBackgroundDrag };
+    return { ...press, start: () => this.startDrag(hit, isShiftPressed, x, y) };
   }
 
   /** Whether a drag on this object moves the camera: a fixed link, or an obstacle, which only its handle can move. */
@@ -150,7 +151,7 @@ export class Pointers {
   }
 
   /** Starts a drag of an object with the left button. */
-  private startDrag(hit: Hit, shift: boolean, x: number, y: number): Gesture | null {
+  private startDrag(hit: Hit, isShiftPressed: boolean, x: number, y: number): Gesture | null {
     const { store, unprojector } = this;
     const model = store.model;
     if (model === null) return null;
@@ -160,21 +161,23 @@ export class Pointers {
     }
     if (hit.kind === "dof") {
       const dof = leaderDof(model, hit.dof);
-      const link = shift ? childLink(model, dof) : linkToDrag(model, dof);
-      if (link >= 0) return this.startLinkDrag(model, link, hit.point, shift, x, y);
+      const link = isShiftPressed ? childLink(model, dof) : linkToDrag(model, dof);
+      if (link >= 0) return this.startLinkDrag(model, link, hit.point, isShiftPressed, x, y);
       const drag = JointDrag.start(store, unprojector, dof, hit.point, x, y);
       if (drag !== null) return drag;
       const child = childLink(model, dof);
       return child < 0 ? null : PlaneDrag.dragLink(store, unprojector, child, hit.point, x, y);
     }
-    return hit.kind === "link" ? this.startLinkDrag(model, hit.link, hit.point, shift, x, y) : null;
+    return hit.kind === "link" ? this.startLinkDrag(model, hit.link, hit.point, isShiftPressed, x, y) : null;
   }
 
-  private startLinkDrag(model: Model, link: number, at: Vector3, shift: boolean, x: number, y: number): Gesture | null {
+  private startLinkDrag(
+    model: Model, link: number, grabbedPoint: Vector3, isShiftPressed: boolean, x: number, y: number,
+  ): Gesture | null {
     const { store, unprojector } = this;
-    const dof = shift ? null : draggableDof(model, link);
-    const drag = dof === null ? null : JointDrag.start(store, unprojector, dof, at, x, y);
-    return drag ?? PlaneDrag.dragLink(store, unprojector, link, at, x, y);
+    const dof = isShiftPressed ? null : draggableDof(model, link);
+    const drag = dof === null ? null : JointDrag.start(store, unprojector, dof, grabbedPoint, x, y);
+    return drag ?? PlaneDrag.dragLink(store, unprojector, link, grabbedPoint, x, y);
   }
 
   private onMove(event: PointerEvent): void {
@@ -194,15 +197,15 @@ export class Pointers {
     if (this.gesture === null) {
       if (Math.hypot(x - press.x, y - press.y) < press.clickPixels) return;
       this.gesture = press.start();
-      press.clickPixels = 0; // this press is not a click any more, even if nothing can be dragged
+      press.clickPixels = 0; // no click any more, even if nothing can be dragged
       press.start = () => null;
       this.hover.clear();
-      this.actions.changed();
+      this.actions.onDragChange();
     }
     window.clearTimeout(this.longPressTimer);
     press.hit = null;
     this.lastPosition = { x, y };
-    this.gesture?.move(x, y, this.actions.snaps(event));
+    this.gesture?.move(x, y, this.actions.isSnapping(event));
   }
 
   private onRawMove(event: PointerEvent): void {
@@ -221,7 +224,7 @@ export class Pointers {
     this.endDrag();
     if (!isClick) return;
     if (press.button === 0) this.select(press.hit);
-    if (press.button === 2) this.actions.menu(press.x, press.y, press.hit);
+    if (press.button === 2) this.actions.openMenu(press.x, press.y, press.hit);
   }
 
   private onLost(event: PointerEvent): void {
@@ -240,7 +243,7 @@ export class Pointers {
     if (press !== null && canvas.hasPointerCapture(press.id)) canvas.releasePointerCapture(press.id);
     if (gesture === null) return;
     endGesture(gesture);
-    this.actions.changed();
+    this.actions.onDragChange();
   }
 
   private startPinch(id: number): void {
@@ -255,7 +258,7 @@ export class Pointers {
     const press = this.press;
     if (press === null || this.gesture !== null) return;
     this.endDrag();
-    this.actions.menu(press.x, press.y, press.hit);
+    this.actions.openMenu(press.x, press.y, press.hit);
   }
 
   private select(hit: Hit | null): void {
@@ -272,10 +275,11 @@ export class Pointers {
   private onWheel(event: WheelEvent): void {
     event.preventDefault();
     if (this.isDragging) return;
-    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 100 : 1;
-    const isPinch = event.ctrlKey && Math.abs(event.deltaY) < 50; // touch pads report a pinch as wheel and Ctrl
-    const amount = Math.max(-300, Math.min(300, event.deltaY * unit)) * (isPinch ? 6 : 1);
-    this.camera.dolly(Math.exp(amount * WHEEL_RATE), event.clientX, event.clientY);
+    const unitPixels = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 100 : 1; // line, page, pixel
+    // touch pads report a pinch as a wheel movement with Ctrl
+    const isPinch = event.ctrlKey && Math.abs(event.deltaY) < 50;
+    const wheelPixels = Math.max(-300, Math.min(300, event.deltaY * unitPixels)) * (isPinch ? 6 : 1);
+    this.camera.dolly(Math.exp(wheelPixels * WHEEL_RATE), event.clientX, event.clientY);
   }
 
   private onLeave(): void {

@@ -6,14 +6,15 @@ import type { Store } from "../store";
 
 export type PoseNumbers = GoalInfo["pose"];
 
+/** Pose of a frame in the world: position in m, rotation as a unit quaternion. */
 export class Pose {
   constructor(
     readonly position = new Vector3(),
     readonly rotation = new Quaternion(),
   ) {}
 
-  static read(numbers: ArrayLike<number>, start = 0): Pose {
-    const entry = (k: number): number => numbers[start + k] ?? 0;
+  static read(numbers: ArrayLike<number>, offset = 0): Pose {
+    const entry = (k: number): number => numbers[offset + k] ?? 0;
     return new Pose(new Vector3(entry(0), entry(1), entry(2)), new Quaternion(entry(4), entry(5), entry(6), entry(3)));
   }
 
@@ -22,19 +23,23 @@ export class Pose {
     return [p.x, p.y, p.z, q.w, q.x, q.y, q.z];
   }
 
+  /** The product of this pose and `right`, a pose in this frame. */
   times(right: Pose): Pose {
     return new Pose(this.toWorld(right.position), this.rotation.clone().multiply(right.rotation));
   }
 
+  /** A point of this frame in the world. */
   toWorld(point: Vector3): Vector3 {
     return point.clone().applyQuaternion(this.rotation).add(this.position);
   }
 
+  /** A point of the world in this frame. */
   toLocal(point: Vector3): Vector3 {
     return point.clone().sub(this.position).applyQuaternion(this.rotation.clone().invert());
   }
 }
 
+/** Pose of a link; the identity for the world (-1). */
 export function linkPose(frame: StateFrame, link: number): Pose {
   return link < 0 ? new Pose() : Pose.read(frame.links, 7 * link);
 }
@@ -64,12 +69,12 @@ export function dofAxis(model: Model, frame: StateFrame, dof: number): { origin:
   let pose = linkPose(frame, joint.parent).times(Pose.read(joint.pose));
   for (const precedingDof of joint.dofs) {
     if (precedingDof === dof) break;
-    const preceding = model.dofs[precedingDof];
-    if (preceding === undefined) continue;
-    const axis = new Vector3(...preceding.axis);
-    const value = frame.values[preceding.value] ?? 0;
-    if (preceding.kind === "translation") pose = pose.times(new Pose(axis.multiplyScalar(value)));
-    if (preceding.kind === "rotation")
+    const precedingInfo = model.dofs[precedingDof];
+    if (precedingInfo === undefined) continue;
+    const axis = new Vector3(...precedingInfo.axis);
+    const value = frame.values[precedingInfo.value] ?? 0;
+    if (precedingInfo.kind === "translation") pose = pose.times(new Pose(axis.multiplyScalar(value)));
+    if (precedingInfo.kind === "rotation")
       pose = pose.times(new Pose(undefined, new Quaternion().setFromAxisAngle(axis, value)));
   }
   return { origin: pose.position, axis: new Vector3(...info.axis).applyQuaternion(pose.rotation).normalize() };

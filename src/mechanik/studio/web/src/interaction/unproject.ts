@@ -7,6 +7,7 @@ const screen = new Vector2();
 const scratch = new Vector3();
 
 export class Unprojector {
+  /** Tile to which the pointer is locked: a pixel (x, y) in it, and the image position of that pixel. */
   private tile: { x: number; y: number; imagePosition: Vector2; imagePerPixel: Vector2 } | null = null;
 
   constructor(private readonly view: View) {}
@@ -40,6 +41,7 @@ export class Unprojector {
     return this.screen(x + step, y + step).clone().sub(position).divideScalar(step);
   }
 
+  /** Ray from the camera through a pixel, in the world. */
   ray(x: number, y: number): Ray {
     const camera = this.view.camera;
     camera.updateMatrixWorld();
@@ -60,7 +62,7 @@ export class Unprojector {
   }
 
   /** Unit vector from a point to the camera. */
-  toEye(point: Vector3): Vector3 {
+  directionToCamera(point: Vector3): Vector3 {
     const camera = this.view.camera;
     if (camera instanceof OrthographicCamera) return camera.getWorldDirection(new Vector3()).negate();
     return new Vector3().copy(camera.position).sub(point).normalize();

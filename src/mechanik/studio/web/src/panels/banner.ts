@@ -13,7 +13,7 @@ export class Banner {
     store.on("connected", (isConnected) => {
       this.root.hidden = isConnected;
       text.textContent = this.wasConnected
-        ? "Connection lost. Reconnecting … If it does not come back, start the studio again."
+        ? "Connection lost. Reconnecting … If this fails, start the studio again with `mechanik studio`."
         : "The server does not answer. Start it with `mechanik studio` and open the link that it prints.";
       this.wasConnected ||= isConnected;
     });

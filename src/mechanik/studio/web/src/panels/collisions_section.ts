@@ -11,7 +11,8 @@ const MODES: [mode: Mode, title: string][] = [
   ["show", "Show"],
   ["avoid", "Avoid"],
 ];
-const NO_SHAPES_TEXT = "No link has a collision shape.";
+const NO_SHAPES_TEXT = "No link has a collision shape, so collisions cannot be checked.";
+const CLEARANCE_TITLE = "Minimum distance between links, and from links to obstacles, mm";
 
 export class CollisionsSection {
   readonly root: HTMLElement;
@@ -20,7 +21,7 @@ export class CollisionsSection {
     test: "clearance",
     class: "number",
     label: "Clearance in mm",
-    title: "Minimum distance between links and to obstacles",
+    title: CLEARANCE_TITLE,
   });
   private readonly clearanceLine: HTMLElement;
   private readonly message = el("p", { class: "quiet", test: "collisions-message" });
@@ -30,7 +31,7 @@ export class CollisionsSection {
     this.mode = choice(MODES, "show", options, (mode) => this.set({ mode: mode as Mode }));
     this.clearance.type = "text";
     this.clearance.addEventListener("change", () => this.onClearanceTyped());
-    this.clearanceLine = line("Clearance, mm", "Minimum distance", this.clearance);
+    this.clearanceLine = line("Clearance, mm", CLEARANCE_TITLE, this.clearance);
     this.root = section("Collisions", line("Collisions", options.title, this.mode), this.clearanceLine, this.message);
     for (const event of ["model", "collisions", "contacts"] as const) store.on(event, () => this.refresh());
     this.refresh();

@@ -8,12 +8,13 @@ import type { CompareRow } from "../messages";
 import type { Store } from "../store";
 import type { Status } from "../connection/state_frame";
 
-const MAX_METHODS = 6;
+const MIN_METHODS = 2;
+const MAX_METHODS = 6; // the same number as in `requests.py`
 const DEFAULT_METHODS = ["lm", "dls", "ccd", "jacobian_transpose"];
 
 export class ComparePanel implements Panel {
   readonly root = el("div", { test: "panel-compare" });
-  private readonly methods = el("div", { class: "method-list" });
+  private readonly methodList = el("div", { class: "method-list" });
   private readonly startButton = button(
     "Start",
     { test: "compare", class: "is-wide", click: () => this.toggle() },
@@ -21,7 +22,7 @@ export class ComparePanel implements Panel {
   );
   private readonly hint = el("p", { class: "quiet" });
   private readonly table = el("div", { class: "compare-rows", test: "comparison" });
-  private readonly selected = new Set<string>();
+  private readonly selectedNames = new Set<string>();
 
   constructor(private readonly store: Store) {
     this.root.append(
@@ -31,8 +32,8 @@ export class ComparePanel implements Panel {
         el("div", { class: "buttons" }, this.startButton),
         this.hint,
       ),
-      section("Measured", this.table),
-      section("Methods (2 to 6)", this.methods),
+      section("Results", this.table),
+      section(`Methods (${MIN_METHODS} to ${MAX_METHODS})`, this.methodList),
     );
     store.on("welcome", () => this.buildMethods());
     store.on("comparison", () => this.refresh());
@@ -44,20 +45,25 @@ export class ComparePanel implements Panel {
     return (this.store.comparison?.rows.length ?? 0) > 0;
   }
 
+  private get isCountValid(): boolean {
+    return this.selectedNames.size >= MIN_METHODS && this.selectedNames.size <= MAX_METHODS;
+  }
+
   private buildMethods(): void {
     const methods = this.store.welcome?.methods ?? [];
-    if (this.selected.size === 0)
-      for (const name of DEFAULT_METHODS) if (methods.some((method) => method.name === name)) this.selected.add(name);
+    if (this.selectedNames.size === 0)
+      for (const name of DEFAULT_METHODS)
+        if (methods.some((method) => method.name === name)) this.selectedNames.add(name);
     fill(
-      this.methods,
+      this.methodList,
       ...methods.map(({ name, title }) => {
         const box = el("input", { test: `compare-${name}` });
         box.type = "checkbox";
-        box.checked = this.selected.has(name);
+        box.checked = this.selectedNames.has(name);
         box.addEventListener("change", () => {
-          if (box.checked) this.selected.add(name);
-          else this.selected.delete(name);
-          if (this.isRunning && this.selected.size >= 2 && this.selected.size <= MAX_METHODS) void this.start();
+          if (box.checked) this.selectedNames.add(name);
+          else this.selectedNames.delete(name);
+          if (this.isRunning && this.isCountValid) void this.start();
           this.refresh();
         });
         return el("label", { class: "check" }, box, el("span", {}, capitalized(title || name)));
@@ -72,12 +78,12 @@ export class ComparePanel implements Panel {
   }
 
   private start(): Promise<boolean> {
-    return this.store.request({ do: "Compare", solvers: [...this.selected] });
+    return this.store.request({ do: "Compare", solvers: [...this.selectedNames] });
   }
 
   private refresh(): void {
-    const count = this.selected.size;
-    const isCountValid = count >= 2 && count <= MAX_METHODS;
+    const count = this.selectedNames.size;
+    const { isCountValid } = this;
     setIcon(this.startButton, this.isRunning ? "stop" : "play");
     write(this.startButton.querySelector("span")!, this.isRunning ? "Stop" : "Start");
     this.startButton.disabled = !this.isRunning && !isCountValid;
@@ -85,17 +91,17 @@ export class ComparePanel implements Panel {
       this.hint,
       isCountValid
         ? ""
-        : count < 2
-          ? "Select at least two methods."
+        : count < MIN_METHODS
+          ? `Select at least ${MIN_METHODS} methods.`
           : `Select at most ${MAX_METHODS} methods; ${count} are selected.`,
     );
-    this.methods.querySelectorAll("input").forEach((box) => (box.disabled = count >= MAX_METHODS && !box.checked));
+    this.methodList.querySelectorAll("input").forEach((box) => (box.disabled = count >= MAX_METHODS && !box.checked));
     const rows = this.store.comparison?.rows ?? [];
     fill(
       this.table,
       rows.length > 0
         ? resultTable(rows)
-        : el("p", { class: "quiet" }, "No results yet. Start, then drag a goal."),
+        : el("p", { class: "quiet" }, "No results yet. Press Start, then drag a goal."),
     );
   }
 }
@@ -103,10 +109,10 @@ export class ComparePanel implements Panel {
 function resultTable(rows: CompareRow[]): HTMLElement {
   const head = [
     ["Method", ""],
-    ["Error", "largest error, m or rad"],
-    ["Iter.", "iterations of the last solve"],
-    ["µs", "time of a solve, median"],
-    ["Solved", "share of goals that were reached"],
+    ["Error", "Largest error of goals and loops, m or rad"],
+    ["Iter.", "Iterations of the last solver tick"],
+    ["µs", "Median time of a solver tick, µs"],
+    ["Solved", "Share of the finished solves that were successful"],
   ];
   const body = rows.flatMap((row) => {
     const name = el(
@@ -116,7 +122,7 @@ function resultTable(rows: CompareRow[]): HTMLElement {
       el(
         "small",
         { class: "tone", attributes: { "data-tone": rowTone(row) } },
-        row.refusal ? "refused" : (STATUS_LABELS[row.status as Status]?.[0] ?? row.status),
+        row.refusal ? "Cannot solve this" : (STATUS_LABELS[row.status as Status]?.[0] ?? row.status),
       ),
     );
     if (row.refusal)

@@ -11,6 +11,7 @@ type SetValue = (value: Value, isDragging?: boolean) => void;
 
 export interface ControlField {
   root: HTMLElement;
+  /** Shows a value that the session has sent. */
   show(value: Value): void;
 }
 
@@ -63,25 +64,25 @@ function sliderField(
 ): ControlField {
   const decimalPlaces = control.step >= 1 ? 0 : Math.min(4, Math.max(2, Math.ceil(-Math.log10(control.step || 0.01))));
   const number = el("output", { class: "slider-number" });
-  let latest = Number(control.value);
+  let latestValue = Number(control.value);
   let isSent = true;
   const sendNow = (): void => {
     isSent = true;
-    set(latest, slider.isDragging);
+    set(latestValue, slider.isDragging);
   };
   const sendSoon = throttled(() => {
     if (!isSent) sendNow();
   }, 33);
   const slider = new Slider(options, {
     drag: (value) => {
-      latest = value;
+      latestValue = value;
       isSent = false;
       number.textContent = decimals(value, decimalPlaces);
       sendSoon();
     },
-    end: sendNow, // marks the end of the drag; without delay, so that it precedes the request of the next key
+    end: sendNow, // ends the drag; sent at once, so that it precedes the request of the next key
   });
-  slider.range(control.low, control.high, control.step);
+  slider.setRange(control.low, control.high, control.step);
   const show = (value: Value): void => {
     if (slider.isDragging || !isSent) return; // a reply to an older value must not move the thumb back
     slider.show(Number(value));

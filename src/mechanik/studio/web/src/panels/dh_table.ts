@@ -2,33 +2,35 @@
 import { button, el, fill, iconButton } from "./element";
 import { readDh, writeDh, type DhTable } from "./dh_text";
 
+const INVALID_TEXT = "The text below is not a valid DH table: it needs rows of four numbers.";
+
 export class DhTableView {
   readonly root = el("div", { class: "dh", test: "dh-table" });
-  private shape = "";
+  private layout = ""; // columns, number of rows and unit of the present table element
   private table: DhTable | null = null;
 
   constructor(private readonly onChange: (text: string) => void) {}
 
   show(text: string): void {
     this.table = readDh(text);
-    if (!this.table) return fill(this.root, el("p", { class: "quiet" }, "The text below is not a valid DH table."));
-    const { columns, rows, degrees } = this.table;
-    const shape = `${columns.join()} ${rows.length} ${degrees}`;
-    if (shape !== this.shape || !this.root.querySelector("table")) this.build(this.table);
-    this.shape = shape;
+    if (!this.table) return fill(this.root, el("p", { class: "quiet" }, INVALID_TEXT));
+    const { columns, rows, isInDegrees } = this.table;
+    const layout = `${columns.join()} ${rows.length} ${isInDegrees}`;
+    if (layout !== this.layout || !this.root.querySelector("table")) this.build(this.table);
+    this.layout = layout;
     this.root.querySelectorAll("input").forEach((input) => {
       const value = rows[Number(input.dataset["row"])]?.[Number(input.dataset["column"])];
       if (document.activeElement !== input) input.value = String(value ?? "");
     });
   }
 
-  private build({ columns, rows, degrees }: DhTable): void {
-    const unit = (name: string): string => (name === "d" || name === "a" ? "m" : degrees ? "°" : "rad");
+  private build({ columns, rows, isInDegrees }: DhTable): void {
+    const unit = (name: string): string => (name === "d" || name === "a" ? "m" : isInDegrees ? "°" : "rad");
     const head = el(
       "tr",
       {},
       el("th", {}),
-      ...columns.map((name) => el("th", {}, greek(name), el("small", {}, ` ${unit(name)}`))),
+      ...columns.map((name) => el("th", {}, columnSymbol(name), el("small", {}, ` ${unit(name)}`))),
       el("th", {}),
     );
     const body = rows.map((_row, rowIndex) =>
@@ -36,7 +38,7 @@ export class DhTableView {
         "tr",
         {},
         el("th", {}, String(rowIndex + 1)),
-        ...columns.map((name, columnIndex) => el("td", {}, this.cell(rowIndex, columnIndex, name))),
+        ...columns.map((name, columnIndex) => el("td", {}, this.cell(rowIndex, columnIndex, name, unit(name)))),
         el(
           "td",
           {},
@@ -61,10 +63,10 @@ export class DhTableView {
     );
   }
 
-  private cell(row: number, column: number, name: string): HTMLInputElement {
+  private cell(row: number, column: number, name: string, unit: string): HTMLInputElement {
     const input = el("input", {
       class: "number",
-      label: `${name} of row ${row + 1}`,
+      label: `${name} of row ${row + 1}, ${unit}`,
       test: `dh-${row + 1}-${name}`,
       attributes: { "data-row": String(row), "data-column": String(column) },
     });
@@ -91,6 +93,6 @@ export class DhTableView {
   }
 }
 
-function greek(name: string): string {
+function columnSymbol(name: string): string {
   return { alpha: "α", theta: "θ" }[name] ?? name;
 }

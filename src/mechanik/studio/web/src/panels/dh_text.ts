@@ -3,7 +3,7 @@
 export interface DhTable {
   columns: string[];
   rows: number[][];
-  degrees: boolean;
+  isInDegrees: boolean; // whether angles are in degrees, not in rad
   /** All data of the text. */
   data: Record<string, unknown>;
   /** The object in `data` that contains `rows`. */
@@ -33,11 +33,14 @@ export function readDh(text: string): DhTable | null {
       : Array.isArray(columnNames)
         ? columnNames.map(String)
         : COLUMNS;
-  const degrees = container["degrees"] === true;
-  return { columns, rows: rows.map((row) => [...row]), degrees, data: object, container };
+  const isInDegrees = container["degrees"] === true;
+  return { columns, rows: rows.map((row) => [...row]), isInDegrees, data: object, container };
 }
 
-/** The text with new rows; lists with one entry per row get the new length. */
+/**
+ * The text with new rows. If the number of rows has changed, lists with one entry per row get the new length, and lists
+ * of names are removed. Changes `table.data`.
+ */
 export function writeDh(table: DhTable, rows: number[][]): string {
   const { container } = table;
   const [oldLength, newLength] = [table.rows.length, rows.length];
@@ -51,18 +54,18 @@ export function writeDh(table: DhTable, rows: number[][]): string {
     else if (Array.isArray(list))
       container[name] = Array.from(
         { length: newLength },
-        (_none, k) => (list as unknown[])[k] ?? (name === "limits" ? null : name === "kinds" ? "R" : 0),
+        (_, k) => (list as unknown[])[k] ?? (name === "limits" ? null : name === "kinds" ? "R" : 0),
       );
   }
   container["rows"] = rows;
   return formatJson(table.data);
 }
 
-/** JSON with lists of numbers on one line each. */
+/** JSON with each innermost list on one line. */
 export function formatJson(data: unknown): string {
   return JSON.stringify(data, null, 2).replace(
     /\[\s+([^[\]{}]*?)\s+\]/g,
-    (_all, inner: string) => `[${inner.replace(/\s*\n\s*/g, " ")}]`,
+    (_match, inner: string) => `[${inner.replace(/\s*\n\s*/g, " ")}]`,
   );
 }
 

@@ -32,8 +32,8 @@ export class DisplayMenu {
     this.menu.hidden = true;
     this.root.append(this.button, this.menu);
     const boxes = SWITCHES.map(([name, title, key]) => {
-      const { root, box } = toggle(title, store.display[name], { test: `display-${name}` }, (on) =>
-        store.setDisplay({ [name]: on }),
+      const { root, box } = toggle(title, store.display[name], { test: `display-${name}` }, (isOn) =>
+        store.setDisplay({ [name]: isOn }),
       );
       if (key) root.append(el("kbd", {}, key));
       this.menu.append(root);
@@ -43,10 +43,10 @@ export class DisplayMenu {
       { label: "Marker size", test: "display-markerScale" },
       { drag: (markerScale) => store.setDisplay({ markerScale }) },
     );
-    size.range(0.3, 3);
+    size.setRange(0.3, 3);
     size.show(store.display.markerScale);
-    const light = toggle("Light theme", store.display.theme === "light", { test: "display-light" }, (on) =>
-      store.setDisplay({ theme: on ? "light" : "dark" }),
+    const light = toggle("Light theme", store.display.theme === "light", { test: "display-light" }, (isOn) =>
+      store.setDisplay({ theme: isOn ? "light" : "dark" }),
     );
     this.menu.append(
       el("div", { class: "line" }, el("span", { class: "line-name" }, "Marker size"), size.root),

@@ -3,15 +3,16 @@ import { el } from "./element";
 import type { Store } from "../store";
 import { restoreAccess } from "../connection/access";
 
+/** Saves each file that the session offers for download. */
 export function saveFromServer(store: Store): void {
-  // otherwise the error message of a server that refuses access would be saved as the file
+  // without access, the error message of the server would be saved as the file
   store.on("download", ({ address, name }) => void restoreAccess().then(() => save(address, name)));
 }
 
 export function saveBlob(blob: Blob, name: string): void {
   const address = URL.createObjectURL(blob);
   save(address, name);
-  window.setTimeout(() => URL.revokeObjectURL(address), 60_000); // after the download has started in all browsers
+  window.setTimeout(() => URL.revokeObjectURL(address), 60_000); // 60 s: the download has started in all browsers
 }
 
 function save(address: string, name: string): void {

@@ -1,4 +1,5 @@
-// Editor of the model as text: a valid text replaces the mechanism immediately; the error of an invalid text is shown.
+// Editor of the model as text: after a pause in typing, a valid text replaces the mechanism. For an invalid text, the
+// error is shown.
 import { button, el, write } from "./element";
 import { DhTableView } from "./dh_table";
 import { formatJson } from "./dh_text";
@@ -16,6 +17,7 @@ const KIND_TITLES: Record<Kind, string> = {
   json: "Mechanism as JSON",
   urdf: "URDF",
 };
+const NO_TEXT_TITLE = "This model was not made from text. Create a new model:";
 const MAX_LENGTH = 200_000; // characters; the same limit as in `requests.py`
 
 const EXAMPLES: [kind: Kind, title: string, text: string][] = [
@@ -43,7 +45,7 @@ const EXAMPLES: [kind: Kind, title: string, text: string][] = [
 
 export class Editor {
   readonly root = el("div", { class: "editor" });
-  private readonly name = el("p", { class: "caption", test: "editor-kind" });
+  private readonly kindTitle = el("p", { class: "caption", test: "editor-kind" });
   private readonly table: DhTableView;
   private readonly area = el("textarea", {
     class: "code",
@@ -53,8 +55,8 @@ export class Editor {
   });
   private readonly error = el("p", { class: "editor-error", role: "alert", test: "editor-error" });
   private kind: Kind | "" = "";
-  private sentText = "";
-  private isWaiting = false;
+  private sentText = ""; // text that was sent or received last
+  private isWaiting = false; // the edited text is not sent yet or has no reply yet
   private readonly sendSoon = debounced(() => void this.send(), TYPING_PAUSE_MS);
 
   constructor(private readonly store: Store) {
@@ -73,7 +75,7 @@ export class Editor {
       button(title, { test: `new-${kind}`, class: "is-small", click: () => this.openExample(kind, text) }, "plus"),
     );
     this.root.append(
-      this.name,
+      this.kindTitle,
       this.table.root,
       this.area,
       this.error,
@@ -114,7 +116,8 @@ export class Editor {
       this.isWaiting = false;
       return write(
         this.error,
-        `The text has ${text.length} characters; at most ${MAX_LENGTH} can be edited here. Drop it as a file instead.`,
+        `The text has ${text.length} characters; at most ${MAX_LENGTH} can be edited here. ` +
+          "Save it as a file and drop the file on this page.",
       );
     }
     this.isWaiting = true;
@@ -132,7 +135,7 @@ export class Editor {
 
   private refresh(): void {
     const hasText = this.kind !== "";
-    write(this.name, this.kind === "" ? "This model was not made from text. Start a new one:" : KIND_TITLES[this.kind]);
+    write(this.kindTitle, this.kind === "" ? NO_TEXT_TITLE : KIND_TITLES[this.kind]);
     this.area.hidden = !hasText;
     this.error.hidden = !hasText;
     this.table.root.hidden = this.kind !== "dh";

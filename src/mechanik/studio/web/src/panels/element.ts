@@ -5,8 +5,9 @@ export type Child = Node | string | null | false | undefined;
 
 export interface ElementOptions {
   class?: string;
+  /** Tooltip. */
   title?: string;
-  /** Label for screen readers; also the title if no title is given. */
+  /** Label for screen readers; also the tooltip if there is no title. */
   label?: string;
   /** Name for tests. */
   test?: string;
@@ -15,6 +16,7 @@ export interface ElementOptions {
   click?: (event: MouseEvent) => void;
 }
 
+/** Creates an element with its options and children. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   options: ElementOptions = {},
@@ -51,15 +53,15 @@ export function button(text: string, options: ElementOptions = {}, picture?: Ico
   return element;
 }
 
-/** A button with an icon and no text; `label` is its title. */
+/** A button with an icon and no text; `label` is also its tooltip. */
 export function iconButton(picture: IconName, label: string, options: ElementOptions = {}): HTMLButtonElement {
   return button("", { ...options, label, class: `icon-button ${options.class ?? ""}`.trim() }, picture);
 }
 
-/** Sets the state of a toggle button. */
+/** Sets whether a toggle button is pressed. */
 export function press(button: HTMLElement, isPressed: boolean): void {
-  const pressed = String(isPressed);
-  if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
+  const text = String(isPressed);
+  if (button.getAttribute("aria-pressed") !== text) button.setAttribute("aria-pressed", text);
 }
 
 /** A select element; entries are pairs of value and title. */
@@ -67,7 +69,7 @@ export function choice(
   entries: readonly (readonly [value: string, title: string])[],
   value: string,
   options: ElementOptions,
-  changed: (value: string) => void,
+  onChange: (value: string) => void,
 ): HTMLSelectElement {
   const select = el("select", options);
   for (const [key, title] of entries) {
@@ -76,21 +78,21 @@ export function choice(
     select.append(option);
   }
   select.value = value;
-  select.addEventListener("change", () => changed(select.value));
+  select.addEventListener("change", () => onChange(select.value));
   return select;
 }
 
 /** A switch with its label. */
 export function toggle(
   text: string,
-  on: boolean,
+  isOn: boolean,
   options: ElementOptions,
-  changed: (on: boolean) => void,
+  onChange: (isOn: boolean) => void,
 ): { root: HTMLLabelElement; box: HTMLInputElement } {
   const box = el("input", options.test ? { test: options.test } : {});
   box.type = "checkbox";
-  box.checked = on;
-  box.addEventListener("change", () => changed(box.checked));
+  box.checked = isOn;
+  box.addEventListener("change", () => onChange(box.checked));
   const labelOptions: ElementOptions = { class: `switch ${options.class ?? ""}`.trim() };
   if (options.title) labelOptions.title = options.title;
   return { root: el("label", labelOptions, box, el("span", { class: "switch-track" }), el("span", {}, text)), box };
@@ -101,7 +103,7 @@ export function section(heading: string, ...children: Child[]): HTMLElement {
   return el("section", { class: "section" }, heading ? el("h3", {}, heading) : null, ...children);
 }
 
-/** A line with a name on the left and a field on the right. */
+/** A line with a name on the left and a field on the right. title: tooltip. */
 export function line(name: string, title: string, ...children: Child[]): HTMLElement {
   return el(
     "div",

@@ -14,8 +14,8 @@ const REACHED_ERROR = 1e-5; // m or rad; smaller errors are drawn as reached
 
 export class ErrorList {
   readonly root = el("div", { class: "errors", test: "errors" });
-  private goals: ErrorRow[] = [];
-  private loops: ErrorRow[] = [];
+  private goalRows: ErrorRow[] = [];
+  private loopRows: ErrorRow[] = [];
 
   constructor(private readonly store: Store) {
     store.on("goals", () => this.build());
@@ -24,19 +24,19 @@ export class ErrorList {
 
   build(): void {
     const { goals, model } = this.store;
-    this.goals = goals.map((goal) =>
+    this.goalRows = goals.map((goal) =>
       row(goalTitle(goal, this.store), () => this.store.select({ kind: "goal", goal: goal.number })),
     );
-    this.loops = (model?.closures ?? []).map((closure) => row(closure.name, null));
+    this.loopRows = (model?.closures ?? []).map((closure) => row(closure.name, null));
     fill(
       this.root,
       el("h4", {}, "Goals"),
-      this.goals.length === 0
+      this.goalRows.length === 0
         ? el("p", { class: "quiet" }, "No goals. Right-click a link to add one.")
         : null,
-      ...this.goals.map((row) => row.root),
-      this.loops.length > 0 && el("h4", {}, "Loops"),
-      ...this.loops.map((row) => row.root),
+      ...this.goalRows.map((row) => row.root),
+      this.loopRows.length > 0 && el("h4", {}, "Loops"),
+      ...this.loopRows.map((row) => row.root),
     );
     this.refresh();
   }
@@ -45,8 +45,8 @@ export class ErrorList {
     const { frame, order } = this.store;
     if (!frame) return;
     if (frame.order === order)
-      this.goals.forEach((row, k) => show(row, frame.goals[9 * k + 7] ?? 0, frame.goals[9 * k + 8] ?? 0));
-    this.loops.forEach((row, k) => show(row, frame.closures[2 * k] ?? 0, frame.closures[2 * k + 1] ?? 0));
+      this.goalRows.forEach((row, k) => show(row, frame.goals[9 * k + 7] ?? 0, frame.goals[9 * k + 8] ?? 0));
+    this.loopRows.forEach((row, k) => show(row, frame.closures[2 * k] ?? 0, frame.closures[2 * k + 1] ?? 0));
   }
 }
 
@@ -68,9 +68,10 @@ function row(name: string, onClick: (() => void) | null): ErrorRow {
   return { root, number, bar };
 }
 
+/** distance: m; angle: rad. */
 function show({ number, bar }: ErrorRow, distance: number, angle: number): void {
   write(number, errorText(distance, angle));
-  const largest = Math.max(distance, angle);
-  bar.style.width = `${(100 * logShare(largest)).toFixed(1)}%`;
-  bar.dataset["tone"] = largest < REACHED_ERROR ? "good" : "warn";
+  const largestError = Math.max(distance, angle);
+  bar.style.width = `${(100 * logShare(largestError)).toFixed(1)}%`;
+  bar.dataset["tone"] = largestError < REACHED_ERROR ? "good" : "warn";
 }

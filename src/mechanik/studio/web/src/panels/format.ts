@@ -1,6 +1,6 @@
-// Formats numbers as text: three digits and a suitable unit; a nonzero number is never written as zero.
+// Formats numbers with suitable units, counts and names as text.
 
-/** Three digits, or a power of ten for very small and large numbers: 1.23, 45.6, 789, 0.012, 3.2e-12. */
+/** Two or three digits, and a power of ten if needed: 1.23, 45.6, 789, 0.012, 3.2e-12. Only zero is written as "0". */
 export function digits(value: number): string {
   const magnitude = Math.abs(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "?" : value > 0 ? "∞" : "−∞";
@@ -10,35 +10,38 @@ export function digits(value: number): string {
   return magnitude < 10 ? value.toFixed(2) : magnitude < 100 ? value.toFixed(1) : value.toFixed(0);
 }
 
+/** A length in m as m, mm or µm. */
 export function metres(value: number): string {
   const magnitude = Math.abs(value);
   if (magnitude >= 1 || magnitude < 1e-6) return `${digits(value)} m`;
   return magnitude >= 1e-3 ? `${digits(value * 1e3)} mm` : `${digits(value * 1e6)} µm`;
 }
 
+/** An angle in rad as degrees; very small angles as rad. */
 export function radians(value: number): string {
   const degrees = (value * 180) / Math.PI;
   return Math.abs(degrees) >= 1e-2 ? `${digits(degrees)}°` : `${digits(value)} rad`;
 }
 
-/** Error of a goal or a loop: a distance, an angle, or both. */
+/** Error of a goal or a loop: a distance (m), an angle (rad), or both. */
 export function errorText(distance: number, angle: number): string {
   if (angle === 0) return metres(distance);
   return distance === 0 ? radians(angle) : `${metres(distance)}, ${radians(angle)}`;
 }
 
-/** A duration. */
+/** A duration in s as s, ms or µs. */
 export function seconds(value: number): string {
   if (value >= 1) return `${digits(value)} s`;
   return value >= 1e-3 ? `${digits(value * 1e3)} ms` : `${digits(value * 1e6)} µs`;
 }
 
-/** A time of the recording: 0:07.3. */
+/** A time of the recording in s as minutes and seconds: 0:07.3. */
 export function clock(value: number): string {
   const tenths = Math.floor(Math.max(0, value) * 10);
   return `${Math.floor(tenths / 600)}:${String(Math.floor(tenths / 10) % 60).padStart(2, "0")}.${tenths % 10}`;
 }
 
+/** A size in bytes as bytes, kB (1024 bytes) or MB (1024 kB). */
 export function bytes(value: number): string {
   if (value >= 1 << 20) return `${digits(value / (1 << 20))} MB`;
   return value >= 1 << 10 ? `${digits(value / (1 << 10))} kB` : `${value} bytes`;

@@ -2,7 +2,7 @@
 import { choice, el, fill, iconButton, line, press, write } from "./element";
 import { capitalized, errorText } from "./format";
 import { PoseFields, type Pose } from "./pose_numbers";
-import { availableKinds, DIRECTIONS, goalTitle, type GoalKind } from "../goal_kinds";
+import { availableKinds, POSE_DOFS, goalTitle, type GoalKind } from "../goal_kinds";
 import { setIcon } from "./icons";
 import { NumberField } from "./number_field";
 import type { Units } from "./units";
@@ -15,11 +15,11 @@ export class GoalCard {
   private readonly title = el("button", { class: "goal-title" });
   private readonly kind = el("span", { class: "goal-kind" });
   private readonly error = el("span", { class: "goal-error" });
-  private readonly enabled: HTMLButtonElement;
-  private readonly pin: HTMLButtonElement;
+  private readonly enableButton: HTMLButtonElement;
+  private readonly pinButton: HTMLButtonElement;
   private readonly body = el("div", { class: "goal-body" });
-  private numbers: PoseFields | null = null;
-  private signature = "";
+  private poseFields: PoseFields | null = null;
+  private signature = ""; // settings for which the fields were built
 
   constructor(
     private readonly store: Store,
@@ -35,19 +35,20 @@ export class GoalCard {
       el("span", { class: "goal-state" }, this.kind, this.error),
     );
     this.title.addEventListener("click", () => store.select({ kind: "goal", goal: this.number }));
-    this.enabled = iconButton("eye", "Enable or disable", {
+    this.enableButton = iconButton("eye", "Enable or disable this goal", {
       test: "goal-enabled",
       click: () => this.request({ enabled: !this.goal.enabled }),
     });
-    this.pin = iconButton("pin", "Pin: priority over all other goals", {
+    this.pinButton = iconButton("pin", "Pin or unpin: a pinned goal has priority over all other goals", {
       test: "goal-pinned",
       click: () => this.request({ pinned: !this.goal.pinned }),
     });
-    const remove = iconButton("trash", "Remove (Delete)", {
+    const removeButton = iconButton("trash", "Remove this goal (Delete)", {
       test: "goal-remove",
       click: () => void store.request({ do: "RemoveGoal", goal: this.number }),
     });
-    this.root.append(el("div", { class: "goal-head" }, this.title, this.enabled, this.pin, remove), this.body);
+    const head = el("div", { class: "goal-head" }, this.title, this.enableButton, this.pinButton, removeButton);
+    this.root.append(head, this.body);
     this.update(goal);
   }
 
@@ -55,9 +56,9 @@ export class GoalCard {
     this.goal = goal;
     write(this.title.querySelector(".goal-name")!, goalTitle(goal, this.store));
     write(this.kind, goal.name ? this.store.goalKind(goal.kind).title : "");
-    setIcon(this.enabled, goal.enabled ? "eye" : "hidden");
-    press(this.enabled, goal.enabled);
-    press(this.pin, goal.pinned);
+    setIcon(this.enableButton, goal.enabled ? "eye" : "hidden");
+    press(this.enableButton, goal.enabled);
+    press(this.pinButton, goal.pinned);
     this.root.classList.toggle("is-off", !goal.enabled);
     this.root.classList.toggle("is-pinned", goal.pinned);
     if (this.root.classList.contains("is-selected")) this.build();
@@ -69,7 +70,7 @@ export class GoalCard {
     if (isSelected) this.build();
     else {
       this.signature = "";
-      this.numbers = null;
+      this.poseFields = null;
       fill(this.body);
     }
   }
@@ -79,13 +80,13 @@ export class GoalCard {
     const [distance, angle] = [numbers[7] ?? 0, numbers[8] ?? 0];
     write(this.error, this.goal.enabled ? errorText(distance, angle) : "off");
     this.root.dataset["tone"] = !this.goal.enabled ? "quiet" : Math.max(distance, angle) < 1e-5 ? "good" : "warn";
-    this.numbers?.show([...numbers.subarray(0, 7)] as Pose);
+    this.poseFields?.show([...numbers.subarray(0, 7)] as Pose);
   }
 
   private request(change: Omit<ChangeGoal, "do" | "goal">): void {
     void this.store.request({ do: "ChangeGoal", goal: this.number, ...change }).then((isAccepted) => {
       if (isAccepted) return;
-      this.signature = ""; // show the value before the refused change
+      this.signature = ""; // show the value before the rejected change
       this.update(this.goal);
     });
   }
@@ -107,15 +108,15 @@ export class GoalCard {
     ]);
     if (signature === this.signature) return;
     this.signature = signature;
-    this.numbers = new PoseFields(
+    this.poseFields = new PoseFields(
       this.units,
       kind.uses_rotation,
       (pose) => void store.request({ do: "MoveGoal", goal: this.number, pose }),
     );
-    this.numbers.show(goal.pose);
+    this.poseFields.show(goal.pose);
     const weight = this.field("weight", "plain", goal.weight, (value) => this.request({ weight: value }));
     const level = choice(
-      Array.from({ length: 10 }, (_none, k) => [String(k), k === 0 ? "0 (first)" : String(k)] as const),
+      Array.from({ length: 10 }, (_, k) => [String(k), k === 0 ? "0 (first)" : String(k)] as const),
       String(goal.level),
       { test: "goal-level", label: "Level" },
       (value) => this.request({ level: Number(value) }),
@@ -143,16 +144,16 @@ export class GoalCard {
             (link) => this.request({ link }),
           ),
         ),
-      this.numbers.root,
+      this.poseFields.root,
       ...this.sizes(),
-      kind.has_free_directions && this.directions(),
-      line("Weight", "Relative to the other goals of the same level", weight.root),
+      kind.has_free_directions && this.dofToggles(),
+      line("Weight", "Weight relative to the other goals of the same level", weight.root),
       line("Level", "Priority: goals of level 0 are met first, then goals of level 1, and so on", level),
       kind.at !== "unused" && this.linkPoint(kind.at),
     );
-    const at = store.goals.findIndex(({ number }) => number === this.number);
+    const index = store.goals.findIndex(({ number }) => number === this.number);
     if (store.frame && store.frame.order === store.order)
-      this.showNumbers(store.frame.goals.subarray(9 * at, 9 * at + 9));
+      this.showNumbers(store.frame.goals.subarray(9 * index, 9 * index + 9));
   }
 
   private sizes(): HTMLElement[] {
@@ -166,9 +167,9 @@ export class GoalCard {
     });
   }
 
-  /** Toggles for the six directions of a pose: constrained or free. */
-  private directions(): HTMLElement {
-    const toggles = DIRECTIONS.map(([name, title]) => {
+  /** Toggles for the six dofs of a pose: constrained or free. */
+  private dofToggles(): HTMLElement {
+    const toggles = POSE_DOFS.map(([name, title]) => {
       const toggle = el(
         "button",
         { class: "button is-small", test: `goal-free-${name}`, title: `${title}: constrained or free` },
@@ -178,7 +179,7 @@ export class GoalCard {
       press(toggle, !this.goal.free.includes(name));
       toggle.addEventListener("click", () => {
         const free = this.goal.free.includes(name)
-          ? this.goal.free.filter((direction) => direction !== name)
+          ? this.goal.free.filter((dof) => dof !== name)
           : [...this.goal.free, name];
         this.request({ free });
       });
@@ -187,7 +188,7 @@ export class GoalCard {
     return el(
       "div",
       { class: "goal-directions" },
-      el("span", { class: "caption" }, "Constrained directions, in the frame of the goal"),
+      el("span", { class: "caption" }, "Constrained dofs, in the frame of the goal"),
       el("div", { class: "six" }, ...toggles),
     );
   }
@@ -207,7 +208,9 @@ export class GoalCard {
       el(
         "span",
         { class: "caption" },
-        meaning === "direction" ? "Direction on the link, in the link frame" : "Point on the link, in the link frame",
+        meaning === "direction"
+          ? "Direction on the link, in the link frame"
+          : `Point on the link, in the link frame, ${this.units.of("length").name}`,
       ),
       el(
         "div",
@@ -221,12 +224,12 @@ export class GoalCard {
     name: string,
     quantity: "length" | "angle" | "plain",
     value: number,
-    changed: (value: number) => void,
+    onChange: (value: number) => void,
   ): NumberField {
     const field = new NumberField(
       this.units,
       { quantity, label: name, test: `goal-${name.replace(" ", "-")}` },
-      (now) => now !== null && changed(now),
+      (newValue) => newValue !== null && onChange(newValue),
     );
     field.show(value);
     return field;

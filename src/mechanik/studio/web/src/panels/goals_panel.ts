@@ -13,7 +13,7 @@ export class GoalsPanel implements Panel {
   private readonly addForm = el("div", { class: "goal-adder" });
   private cards: GoalCard[] = [];
   private kind: GoalKind = "pose";
-  private link = "";
+  private link = ""; // name of the link in the form; empty: the form is not built yet
   private hasTerrain = false; // whether the scene had a terrain when the form was built
 
   constructor(
@@ -57,9 +57,9 @@ export class GoalsPanel implements Panel {
       return card ?? new GoalCard(this.store, this.units, goal);
     });
     const roots = this.cards.map((card) => card.root);
-    const isSame =
+    const hasSameCards =
       roots.length === this.list.children.length && roots.every((root, k) => root === this.list.children[k]);
-    if (!isSame || roots.length === 0)
+    if (!hasSameCards || roots.length === 0)
       fill(
         this.list,
         ...(roots.length > 0
@@ -92,8 +92,8 @@ export class GoalsPanel implements Panel {
 
   private buildAddForm(): void {
     const links = this.store.model?.links ?? [];
-    const firstLink = this.store.goals[0]?.link ?? -1;
-    this.link = (links[firstLink] ?? links.at(-1))?.name ?? "";
+    const firstGoalLink = this.store.goals[0]?.link ?? -1;
+    this.link = (links[firstGoalLink] ?? links.at(-1))?.name ?? "";
     this.hasTerrain = Boolean(this.store.scene?.terrain);
     const kinds = availableKinds(this.store);
     if (!kinds.some(({ kind }) => kind === this.kind)) this.kind = "pose";
@@ -125,10 +125,10 @@ export class GoalsPanel implements Panel {
   }
 
   private async add(pinned: boolean): Promise<void> {
-    const numbersBefore = new Set(this.store.goals.map(({ number }) => number));
+    const previousNumbers = new Set(this.store.goals.map(({ number }) => number));
     const kind = pinned ? "pose" : this.kind;
     if (!(await this.store.request({ do: "AddGoal", kind, link: this.link, pinned }))) return;
-    const newGoal = this.store.goals.find(({ number }) => !numbersBefore.has(number));
+    const newGoal = this.store.goals.find(({ number }) => !previousNumbers.has(number));
     if (newGoal) this.store.select({ kind: "goal", goal: newGoal.number });
   }
 }

@@ -20,7 +20,7 @@ const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
       ["E", "rotate"],
       ["R", "move and rotate"],
       ["Q", "world axes or local axes"],
-      ["Ctrl, held", "snap to steps"],
+      ["Ctrl, held", "snap to steps; angles to steps of 15°"],
       ["Esc", "while dragging: cancel the drag"],
     ],
   ],
@@ -33,7 +33,7 @@ const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
       ["Alt + left, middle, right", "orbit, pan, dolly, as in Maya"],
       ["F, or double click", "frame the selection or everything"],
       ["1 to 6", "view from front, right, top, back, left, bottom"],
-      ["One finger, two fingers", "orbit; pan and zoom"],
+      ["One finger, two fingers", "one finger: orbit; two fingers: pan and zoom"],
     ],
   ],
   [
@@ -42,9 +42,9 @@ const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
       ["Space", "run or pause"],
       ["Ctrl + Z", "undo"],
       ["Ctrl + Shift + Z, Ctrl + Y", "redo"],
-      ["G, L, B, K, X", "grid, labels, bodies, skeleton, draw-through"],
+      ["G, L, B, K, X", "show or hide: grid, labels, bodies, skeleton, markers behind bodies"],
       ["H", "this help"],
-      ["Esc", "close, or clear the selection"],
+      ["Esc", "close what is open over the view, or clear the selection"],
     ],
   ],
 ];
@@ -67,7 +67,8 @@ export class Help {
     const foot = el(
       "p",
       { class: "quiet" },
-      "Shortcuts are off while you type. In number fields, arrow keys change the value: Shift 10 steps, Ctrl 0.1 step.",
+      "Shortcuts are off while you type. In number fields, the up and down arrow keys change the value by one step, " +
+        "with Shift by 10 steps, with Ctrl by 0.1 steps.",
     );
     this.root.append(head, el("div", { class: "help-sheets" }, ...sheets), foot);
     this.root.addEventListener("click", (event) => {

@@ -8,7 +8,9 @@ import type { DofInfo, Model } from "../messages";
 import type { Store } from "../store";
 import type { StateFrame } from "../connection/state_frame";
 
+// half of the range of a slider without limits, m or rad
 const DEFAULT_HALF_RANGE = { rotation: Math.PI, translation: 1, spherical: Math.PI } as const;
+const FIELD_LABELS = { value: "Value", lower: "Lower limit", upper: "Upper limit", rest: "Rest value" } as const;
 
 /** A row of the joints panel; the row of a spherical joint is in `spherical_row.ts`. */
 export interface DofRow {
@@ -19,12 +21,12 @@ export interface DofRow {
   select(isSelected: boolean): void;
 }
 
-/** Head of a row: the name of the dof, which selects it, a remark, and the lock. */
+/** Head of a row: a button with the name of the dof, which selects the dof; a remark; the lock. */
 export function jointHead(
   store: Store,
   dof: number,
   name: string,
-  note: string,
+  remarkText: string,
   lock: HTMLButtonElement,
 ): HTMLElement {
   const button = el(
@@ -33,7 +35,7 @@ export function jointHead(
     name,
   );
   button.type = "button";
-  return el("div", { class: "joint-head" }, button, el("span", { class: "joint-mark" }, note), lock);
+  return el("div", { class: "joint-head" }, button, el("span", { class: "joint-mark" }, remarkText), lock);
 }
 
 export class SingleDofRow implements DofRow {
@@ -52,29 +54,33 @@ export class SingleDofRow implements DofRow {
   constructor(
     private readonly store: Store,
     private readonly units: Units,
-    readonly number: number,
+    readonly dof: number,
     info: DofInfo,
     model: Model,
   ) {
     this.info = info;
     const quantity = info.kind === "translation" ? "length" : "angle";
-    const field = (label: string, changed: (value: number | null) => void, empty?: string): NumberField =>
+    const field = (
+      name: keyof typeof FIELD_LABELS,
+      onChange: (value: number | null) => void,
+      placeholder?: string,
+    ): NumberField =>
       new NumberField(
         units,
         {
           quantity,
-          label: `${label} of ${info.name}`,
-          test: `${label}-${info.name}`,
-          ...(empty === undefined ? {} : { empty }),
+          label: `${FIELD_LABELS[name]} of ${info.name}`,
+          test: `${name}-${info.name}`,
+          ...(placeholder === undefined ? {} : { placeholder }),
         },
-        changed,
+        onChange,
       );
     this.slider = new Slider(
       { label: info.name, test: `slider-${info.name}` },
       {
-        start: () => void store.request({ do: "StartJointDrag", dof: number }),
+        start: () => void store.request({ do: "StartJointDrag", dof }),
         drag: (value) => {
-          store.connection.dragDof(number, value);
+          store.connection.dragDof(dof, value);
           this.value.show(value);
         },
         end: () => {
@@ -86,22 +92,22 @@ export class SingleDofRow implements DofRow {
     );
     this.value = field(
       "value",
-      (value) => value !== null && void this.request({ do: "SetDofValue", dof: number, value }),
+      (value) => value !== null && void this.request({ do: "SetDofValue", dof, value }),
     );
     this.lower = field(
       "lower",
-      (lower) => void this.request({ do: "SetLimits", dof: number, lower, upper: this.info.upper }),
+      (lower) => void this.request({ do: "SetLimits", dof, lower, upper: this.info.upper }),
       "none",
     );
     this.upper = field(
       "upper",
-      (upper) => void this.request({ do: "SetLimits", dof: number, lower: this.info.lower, upper }),
+      (upper) => void this.request({ do: "SetLimits", dof, lower: this.info.lower, upper }),
       "none",
     );
-    this.rest = field("rest", (value) => void this.request({ do: "SetRest", dof: number, value }), "none");
-    this.lock = iconButton("unlock", `Lock ${info.name}`, {
+    this.rest = field("rest", (value) => void this.request({ do: "SetRest", dof, value }), "none");
+    this.lock = iconButton("unlock", `Lock or unlock ${info.name}`, {
       test: `lock-${info.name}`,
-      click: () => void this.request({ do: "SetLocked", dof: number, locked: !this.info.locked }),
+      click: () => void this.request({ do: "SetLocked", dof, locked: !this.info.locked }),
     });
     const limits = el(
       "div",
@@ -110,7 +116,7 @@ export class SingleDofRow implements DofRow {
       caption("upper", this.upper),
       caption("rest", this.rest),
     );
-    const head = jointHead(store, number, info.name, remark(info, model), this.lock);
+    const head = jointHead(store, dof, info.name, remark(info, model), this.lock);
     this.root = el(
       "div",
       { class: `joint is-${info.kind}` },
@@ -131,11 +137,11 @@ export class SingleDofRow implements DofRow {
   update(info: DofInfo): void {
     this.info = info;
     const halfRange = DEFAULT_HALF_RANGE[info.kind];
-    this.slider.range(
+    this.slider.setRange(
       info.lower ?? Math.min(-halfRange, (info.upper ?? 0) - 2 * halfRange),
       info.upper ?? Math.max(halfRange, (info.lower ?? 0) + 2 * halfRange),
     );
-    if (info.lower === null && info.upper === null) this.slider.range(-halfRange, halfRange);
+    if (info.lower === null && info.upper === null) this.slider.setRange(-halfRange, halfRange);
     const isMimic = info.mimics >= 0;
     this.slider.root.disabled = isMimic || info.locked;
     this.value.disabled = isMimic || info.locked;
@@ -165,7 +171,7 @@ export class SingleDofRow implements DofRow {
 
   private async request(request: Parameters<Store["request"]>[0]): Promise<void> {
     if (await this.store.request(request)) return;
-    this.update(this.info); // show the value before the refused change
+    this.update(this.info); // show the value before the rejected change
     if (this.store.frame) this.show(this.store.frame);
   }
 }
@@ -174,6 +180,7 @@ function caption(text: string, field: NumberField): HTMLElement {
   return el("label", {}, el("span", {}, text), field.root);
 }
 
+/** Which dof a mimic dof follows, or that its joint closes a loop; empty for other dofs. */
 function remark(info: DofInfo, model: Model): string {
   const leader = model.dofs[info.mimics];
   if (leader) return `mimics ${leader.name}`;

@@ -27,8 +27,8 @@ export class JointsPanel implements Panel {
   ) {
     this.filter.type = "search";
     this.filter.addEventListener("input", () => this.applyFilter());
-    const limits = toggle("Limits and rest values", false, { test: "show-limits" }, (on) =>
-      this.list.classList.toggle("with-limits", on),
+    const limits = toggle("Limits and rest values", false, { test: "show-limits" }, (isOn) =>
+      this.list.classList.toggle("with-limits", isOn),
     );
     const angle = choice(
       [

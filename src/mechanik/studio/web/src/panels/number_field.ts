@@ -4,15 +4,17 @@ import { el, type ElementOptions } from "./element";
 import type { Quantity, Units } from "./units";
 
 export interface NumberFieldOptions extends ElementOptions {
+  /** What the number measures; default: a number without unit. */
   quantity?: Quantity;
-  /** Placeholder of an empty field; an empty field means "none". */
-  empty?: string;
-  places?: number;
+  /** Text in an empty field; without it, the field must not be empty. */
+  placeholder?: string;
+  /** Number of decimal places; default: those of the unit. */
+  decimalPlaces?: number;
 }
 
 export class NumberField {
   readonly root: HTMLInputElement;
-  private value: number | null = null;
+  private value: number | null = null; // m, rad or plain number
   private shownText = "";
 
   /** onChange: called with the value in m or rad, or with the plain number; null if the field is empty. */
@@ -26,8 +28,8 @@ export class NumberField {
     this.root.inputMode = "decimal";
     this.root.autocomplete = "off";
     this.root.spellcheck = false;
-    if (options.empty !== undefined) this.root.placeholder = options.empty;
-    this.root.addEventListener("keydown", (event) => this.key(event));
+    if (options.placeholder !== undefined) this.root.placeholder = options.placeholder;
+    this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.root.addEventListener("blur", () => this.commit());
     this.root.addEventListener("focus", () => this.root.select());
   }
@@ -53,17 +55,17 @@ export class NumberField {
 
   private text(value: number): string {
     const unit = this.unit();
-    const inUnit = value * unit.factor;
-    const places = this.options.places ?? unit.decimals;
-    if (inUnit !== 0 && Math.abs(inUnit) < 0.5 * 10 ** -places && this.options.quantity === undefined)
-      return inUnit.toExponential(1);
-    return decimals(inUnit, places);
+    const number = value * unit.factor;
+    const decimalPlaces = this.options.decimalPlaces ?? unit.decimals;
+    if (number !== 0 && Math.abs(number) < 0.5 * 10 ** -decimalPlaces && this.options.quantity === undefined)
+      return number.toExponential(1);
+    return decimals(number, decimalPlaces);
   }
 
   private commit(): void {
     const text = this.root.value.trim();
     if (text === this.shownText) return this.root.classList.remove("wrong");
-    if (text === "" && this.options.empty !== undefined) {
+    if (text === "" && this.options.placeholder !== undefined) {
       this.shownText = "";
       this.root.classList.remove("wrong");
       return this.onChange(null);
@@ -78,7 +80,7 @@ export class NumberField {
     this.onChange(this.value);
   }
 
-  private key(event: KeyboardEvent): void {
+  private onKey(event: KeyboardEvent): void {
     if (event.key === "Enter") {
       this.commit();
       this.root.select();

@@ -2,7 +2,7 @@
 import type { AddObstacle, ObstacleInfo } from "../messages";
 import type { Store } from "../store";
 
-export const OBSTACLES: readonly (readonly [kind: AddObstacle["kind"], title: string])[] = [
+export const OBSTACLE_KINDS: readonly (readonly [kind: AddObstacle["kind"], title: string])[] = [
   ["box", "Box"],
   ["sphere", "Sphere"],
   ["capsule", "Capsule"],
@@ -10,9 +10,9 @@ export const OBSTACLES: readonly (readonly [kind: AddObstacle["kind"], title: st
 
 /** Adds an obstacle and selects it to show its handle. */
 export async function addObstacle(store: Store, kind: AddObstacle["kind"]): Promise<void> {
-  const namesBefore = new Set(store.obstacles.map(({ name }) => name));
+  const previousNames = new Set(store.obstacles.map(({ name }) => name));
   if (!(await store.request({ do: "AddObstacle", kind }))) return;
-  const newObstacle = store.obstacles.find(({ name }) => !namesBefore.has(name));
+  const newObstacle = store.obstacles.find(({ name }) => !previousNames.has(name));
   if (newObstacle !== undefined) store.select({ kind: "obstacle", obstacle: newObstacle.name });
 }
 

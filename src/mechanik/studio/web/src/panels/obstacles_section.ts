@@ -2,7 +2,7 @@
 import { button, el, fill, iconButton, line, section, write } from "./element";
 import { capitalized } from "./format";
 import { NumberField } from "./number_field";
-import { addObstacle, OBSTACLES, OBSTACLE_SIZES } from "./obstacle_text";
+import { addObstacle, OBSTACLE_KINDS, OBSTACLE_SIZES } from "./obstacle_text";
 import { throttled } from "./throttle";
 import { PoseFields, type Pose } from "./pose_numbers";
 import type { Units } from "./units";
@@ -16,8 +16,8 @@ class ObstacleCard {
   readonly root = el("div", { class: "goal" });
   private readonly kind = el("span", { class: "goal-state" });
   private readonly body = el("div", { class: "goal-body" });
-  private numbers: PoseFields | null = null;
-  private sizes: NumberField[] = [];
+  private poseFields: PoseFields | null = null;
+  private sizeFields: NumberField[] = [];
 
   constructor(
     private readonly store: Store,
@@ -33,18 +33,18 @@ class ObstacleCard {
       this.kind,
     );
     title.type = "button";
-    const remove = iconButton("trash", "Remove (Delete)", {
+    const removeButton = iconButton("trash", "Remove this obstacle (Delete)", {
       test: "obstacle-remove",
       click: () => void store.request({ do: "RemoveObstacle", obstacle: name }),
     });
-    this.root.append(el("div", { class: "goal-head is-obstacle" }, title, remove), this.body);
+    this.root.append(el("div", { class: "goal-head is-obstacle" }, title, removeButton), this.body);
   }
 
   show(info: ObstacleInfo, isInContact: boolean): void {
     write(this.kind, info.kind);
     this.root.dataset["tone"] = isInContact ? "bad" : "quiet";
-    this.numbers?.show(info.pose);
-    this.sizes.forEach((field, k) => field.show(info.shape.sizes[k] ?? 0));
+    this.poseFields?.show(info.pose);
+    this.sizeFields.forEach((field, k) => field.show(info.shape.sizes[k] ?? 0));
   }
 
   select(isSelected: boolean): void {
@@ -52,21 +52,21 @@ class ObstacleCard {
     this.root.classList.toggle("is-selected", isSelected);
     const kind = this.store.obstacle(this.name)?.kind;
     const names = (isSelected && kind && OBSTACLE_SIZES[kind]) || [];
-    this.numbers = isSelected ? new PoseFields(this.units, true, (pose) => this.move(pose), "obstacle") : null;
-    this.sizes = names.map((_, k) => this.sizeField(names[k]!, k));
+    this.poseFields = isSelected ? new PoseFields(this.units, true, (pose) => this.move(pose), "obstacle") : null;
+    this.sizeFields = names.map((name, index) => this.sizeField(name, index));
     const unit = this.units.of("length").name;
-    const lines = this.sizes.map((field, k) =>
+    const lines = this.sizeFields.map((field, k) =>
       line(capitalized(names[k]!), "", field.root, el("span", { class: "unit" }, unit)),
     );
-    fill(this.body, this.numbers?.root, ...lines);
+    fill(this.body, this.poseFields?.root, ...lines);
   }
 
-  private sizeField(name: string, k: number): NumberField {
+  private sizeField(name: string, index: number): NumberField {
     const test = `obstacle-${name.replace(" ", "-")}`;
     return new NumberField(this.units, { quantity: "length", label: name, test }, (size) => {
       const info = this.store.obstacle(this.name);
       if (size === null || !info) return;
-      const sizes = info.shape.sizes.map((before, n) => (n === k ? size : before));
+      const sizes = info.shape.sizes.map((previousSize, k) => (k === index ? size : previousSize));
       this.request({ do: "ResizeObstacle", obstacle: this.name, sizes });
     });
   }
@@ -75,7 +75,7 @@ class ObstacleCard {
     this.request({ do: "MoveObstacle", obstacle: this.name, pose });
   }
 
-  /** Sends a request; if it is refused, the fields show the previous values. */
+  /** Sends a request; if it is rejected, the fields show the previous values. */
   private request(request: MoveObstacle | ResizeObstacle): void {
     void this.store.request(request).then((isAccepted) => {
       const info = this.store.obstacle(this.name);
@@ -93,7 +93,7 @@ export class ObstaclesSection {
     private readonly store: Store,
     private readonly units: Units,
   ) {
-    const addButtons = OBSTACLES.map(([kind, title]) =>
+    const addButtons = OBSTACLE_KINDS.map(([kind, title]) =>
       button(
         title,
         {

@@ -10,7 +10,7 @@ const TITLES: Record<string, string> = { max_iterations: "Maximum iterations", s
 export class OptionFields {
   readonly root = el("div", { class: "options", test: "options" });
   private options: Record<string, Value> = {};
-  private method = "";
+  private method = ""; // name of the method for which the fields were built
   private fields = new Map<string, HTMLInputElement | HTMLSelectElement>();
 
   constructor(private readonly onChange: (options: Record<string, Value>) => void) {}
@@ -30,7 +30,7 @@ export class OptionFields {
     fill(this.root, ...(lines.length > 0 ? lines : [el("p", { class: "quiet" }, "This method has no options.")]));
   }
 
-  /** Shows the options before a refused change, even in the field that has the focus. */
+  /** Shows the options before a rejected change, even in the field that has the focus. */
   revert(options: Record<string, Value>): void {
     this.options = { ...options };
     for (const [name, field] of this.fields) field.value = valueText(options[name] ?? null);
@@ -47,8 +47,8 @@ export class OptionFields {
               ["false", "No"],
             ] as const);
       const defaultText = option.default === null ? "default" : `default (${defaultValueText(option.default)})`;
-      return choice([["", defaultText], ...entries], valueText(value), elementOptions, (selected) => {
-        this.set(option, selected === "" ? null : option.kind === "switch" ? selected === "true" : selected);
+      return choice([["", defaultText], ...entries], valueText(value), elementOptions, (text) => {
+        this.set(option, text === "" ? null : option.kind === "switch" ? text === "true" : text);
       });
     }
     const input = el("input", { ...elementOptions, class: "number" });

@@ -1,4 +1,5 @@
-// Creates all elements around the view: bars, sidebar, start page and messages. Each of them listens to the store.
+// Creates all elements around and over the view: bars, sidebar, start page and messages. Each element listens to the
+// store.
 import { Banner } from "./banner";
 import { ComparePanel } from "./compare_panel";
 import { saveFromServer } from "./downloads";
@@ -30,6 +31,7 @@ export class Panels {
   private readonly help = new Help();
   private readonly top: TopBar;
   private readonly toasts: Toasts;
+  private lastScene = ""; // name
 
   constructor(
     private readonly body: HTMLElement,
@@ -103,7 +105,7 @@ export class Panels {
     else this.start.open();
   }
 
-  /** Prevents that Tab reaches elements under the start page. */
+  /** Sets whether the start page covers the view; Tab does not reach a covered view. */
   private coverView(isCovered: boolean): void {
     this.body.classList.toggle("has-start", isCovered);
     this.view.canvas.inert = isCovered;
@@ -115,8 +117,6 @@ export class Panels {
     this.sidebar.setAvailable("scene", name !== "");
     if (isNew && !NARROW_WINDOW.matches) this.sidebar.show("scene");
   }
-
-  private lastScene = "";
 
   private applyTheme(): void {
     this.body.ownerDocument.documentElement.dataset["theme"] = this.store.display.theme;

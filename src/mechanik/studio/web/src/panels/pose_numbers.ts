@@ -6,6 +6,7 @@ import type { Units } from "./units";
 import type { GoalInfo } from "../messages";
 
 export type Pose = GoalInfo["pose"];
+/** degrees: angles about x, y and z, in the unit of the user; wxyz: quaternion. */
 type RotationStyle = "degrees" | "wxyz";
 
 const STORAGE_KEY = "mechanik.rotation";
@@ -25,7 +26,7 @@ export class PoseFields {
     private readonly onMove: (pose: Pose) => void,
     test = "goal", // prefix of the element names for tests
   ) {
-    const set =
+    const setEntry =
       (k: number) =>
       (value: number | null): void => {
         if (value === null) return;
@@ -35,7 +36,7 @@ export class PoseFields {
         this.move([pose[0], pose[1], pose[2], ...quaternion]);
       };
     this.position = ["x", "y", "z"].map(
-      (name, k) => new NumberField(units, { quantity: "length", label: name, test: `${test}-${name}` }, set(k)),
+      (name, k) => new NumberField(units, { quantity: "length", label: name, test: `${test}-${name}` }, setEntry(k)),
     );
     this.angles = ["x", "y", "z"].map(
       (name, k) =>
@@ -54,17 +55,17 @@ export class PoseFields {
       (name, k) =>
         new NumberField(
           units,
-          { quantity: "plain", label: `quaternion ${name}`, places: 4, test: `${test}-q${name}` },
-          set(3 + k),
+          { quantity: "plain", label: `quaternion ${name}`, decimalPlaces: 4, test: `${test}-q${name}` },
+          setEntry(3 + k),
         ),
     );
     const style = choice(
       [
-        ["degrees", "angles"],
-        ["wxyz", "wxyz"],
+        ["degrees", `angles, ${units.of("angle").name}`],
+        ["wxyz", "quaternion wxyz"],
       ],
       storedStyle(),
-      { label: "Rotation as", test: "rotation-style" },
+      { label: "Show the rotation as", test: "rotation-style" },
       (value) => this.setStyle(value as RotationStyle),
     );
     this.angleFields = el("div", { class: "triple" }, ...this.angles.map((field, k) => caption("xyz"[k]!, field)));
@@ -74,7 +75,7 @@ export class PoseFields {
       ...this.quaternion.map((field, k) => caption("wxyz"[k]!, field)),
     );
     this.root.append(
-      el("span", { class: "caption" }, "Position"),
+      el("span", { class: "caption" }, `Position, ${units.of("length").name}`),
       el("div", { class: "triple" }, ...this.position.map((field, k) => caption("xyz"[k]!, field))),
     );
     if (hasRotation)

@@ -1,7 +1,7 @@
 // Panel of the motion recorder: record, play, seek and save a motion.
 import { button, choice, el, iconButton, line, press, section, write } from "./element";
 import { saveBlob } from "./downloads";
-import { clock } from "./format";
+import { clock, countText } from "./format";
 import { setIcon } from "./icons";
 import { throttled } from "./throttle";
 import type { Panel } from "./sidebar";
@@ -14,23 +14,30 @@ const EXPORTS: [kind: Export["kind"], title: string, about: string][] = [
   ["html", "HTML page", "One file that plays the motion in any browser, without a server"],
   ["glb", "glTF", "Bodies and motion, for Blender and viewers"],
   ["bvh", "BVH", "A skeleton with its motion, for animation"],
-  ["json", "JSON", "Times and joint values"],
-  ["csv", "CSV", "Times and joint values, for spreadsheets"],
-  ["npz", "NPZ", "Times and joint values, for NumPy"],
+  ["json", "JSON", "Times (s) and joint values (m, rad)"],
+  ["csv", "CSV", "Times (s) and joint values (m, rad), for spreadsheets"],
+  ["npz", "NPZ", "Times (s) and joint values (m, rad), for NumPy"],
 ];
 
 export class RecordPanel implements Panel {
   readonly root = el("div", { test: "panel-record" });
-  private readonly record = button(
+  private readonly recordButton = button(
     "Record",
     { test: "record", class: "is-wide is-record", click: () => this.toggleRecord() },
     "record",
   );
-  private readonly play = button("Play", { test: "play", class: "is-wide", click: () => this.togglePlay() }, "play");
-  private readonly loop = iconButton("loop", "Loop", { test: "loop", click: () => this.toggleLoop() });
+  private readonly playButton = button(
+    "Play",
+    { test: "play", class: "is-wide", click: () => this.togglePlay() },
+    "play",
+  );
+  private readonly loopButton = iconButton("loop", "Repeat the motion", {
+    test: "loop",
+    click: () => this.toggleLoop(),
+  });
   private readonly stateText = el("p", { class: "record-state", test: "record-state" });
   private readonly timeSlider: Slider;
-  private readonly files: HTMLButtonElement[];
+  private readonly exportButtons: HTMLButtonElement[];
   private speed = 1;
   private isLooped = true;
 
@@ -41,7 +48,7 @@ export class RecordPanel implements Panel {
     let seekTime = 0;
     const seek = throttled(() => void store.request({ do: "Seek", time: seekTime }), 33);
     this.timeSlider = new Slider(
-      { label: "Time", test: "scrub" },
+      { label: "Time in s", test: "scrub" },
       {
         drag: (time) => {
           seekTime = time;
@@ -49,7 +56,7 @@ export class RecordPanel implements Panel {
         },
       },
     );
-    this.files = EXPORTS.map(([kind, title, about]) =>
+    this.exportButtons = EXPORTS.map(([kind, title, about]) =>
       button(
         title,
         { title: about, test: `save-${kind}`, click: () => void store.request({ do: "Export", kind }) },
@@ -66,21 +73,21 @@ export class RecordPanel implements Panel {
         ["4", "4 ×"],
       ],
       "1",
-      { label: "Speed", test: "speed" },
+      { label: "Playback speed", test: "speed" },
       (value) => {
         this.speed = Number(value);
         if (store.recording?.state === "playing") this.startPlayback();
       },
     );
     this.root.append(
-      section("", el("div", { class: "buttons" }, this.record), this.stateText),
+      section("", el("div", { class: "buttons" }, this.recordButton), this.stateText),
       section(
         "Play",
         this.timeSlider.root,
-        el("div", { class: "buttons" }, this.play, this.loop),
-        line("Speed", "", speed),
+        el("div", { class: "buttons" }, this.playButton, this.loopButton),
+        line("Speed", "Playback speed", speed),
       ),
-      section("Save the motion", el("div", { class: "buttons is-grid" }, ...this.files)),
+      section("Save the motion", el("div", { class: "buttons is-grid" }, ...this.exportButtons)),
       section(
         "Save a picture",
         el(
@@ -94,7 +101,7 @@ export class RecordPanel implements Panel {
         ),
       ),
     );
-    press(this.loop, this.isLooped);
+    press(this.loopButton, this.isLooped);
     store.on("recording", () => this.refresh());
     this.refresh();
   }
@@ -108,21 +115,21 @@ export class RecordPanel implements Panel {
     };
     const isRecording = state === "recording";
     const isReady = state === "ready" || state === "playing";
-    setIcon(this.record, isRecording ? "stop" : "record");
-    write(this.record.querySelector("span")!, isRecording ? "Stop recording" : "Record");
-    this.record.classList.toggle("is-on", isRecording);
-    setIcon(this.play, state === "playing" ? "pause" : "play");
-    write(this.play.querySelector("span")!, state === "playing" ? "Pause" : "Play");
+    setIcon(this.recordButton, isRecording ? "stop" : "record");
+    write(this.recordButton.querySelector("span")!, isRecording ? "Stop recording" : "Record");
+    this.recordButton.classList.toggle("is-on", isRecording);
+    setIcon(this.playButton, state === "playing" ? "pause" : "play");
+    write(this.playButton.querySelector("span")!, state === "playing" ? "Pause" : "Play");
     write(
       this.stateText,
       state === "empty"
         ? "No recording yet. Press Record, then drag a goal."
         : isRecording
-          ? `${clock(duration)}, ${frames} states so far`
-          : `${clock(time)} of ${clock(duration)}, ${frames} states`,
+          ? `${clock(duration)} min, ${countText(frames, "state")} so far`
+          : `${clock(time)} of ${clock(duration)} min, ${countText(frames, "state")}`,
     );
-    for (const control of [this.play, this.timeSlider.root, ...this.files]) control.disabled = !isReady;
-    this.timeSlider.range(0, Math.max(duration, 0.01));
+    for (const control of [this.playButton, this.timeSlider.root, ...this.exportButtons]) control.disabled = !isReady;
+    this.timeSlider.setRange(0, Math.max(duration, 0.01));
     this.timeSlider.show(time);
   }
 
@@ -141,7 +148,7 @@ export class RecordPanel implements Panel {
 
   private toggleLoop(): void {
     this.isLooped = !this.isLooped;
-    press(this.loop, this.isLooped);
+    press(this.loopButton, this.isLooped);
     if (this.store.recording?.state === "playing") this.startPlayback();
   }
 
@@ -151,7 +158,7 @@ export class RecordPanel implements Panel {
     } catch (error) {
       this.store.emit("message", {
         kind: "error",
-        text: `The picture cannot be saved: ${error instanceof Error ? error.message : String(error)}`,
+        text: `The picture cannot be saved: ${error instanceof Error ? error.message : String(error)}.`,
       });
     }
   }

@@ -1,4 +1,4 @@
-// Plot of the errors of the last seconds, on a logarithmic scale.
+// Plot of the largest error of goals and the largest gap of loops in the last seconds, on a logarithmic scale.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { el } from "./element";
@@ -6,18 +6,18 @@ import { throttled } from "./throttle";
 import type { Store } from "../store";
 import type { StateFrame } from "../connection/state_frame";
 
-const WINDOW_SECONDS = 20; // s, length of the time axis
+const WINDOW_SECONDS = 20; // length of the time axis
 const MAX_POINTS = 1200; // 60 per second
 const ZERO_SUBSTITUTE = 1e-16; // the logarithmic axis cannot show zero
-const HEIGHT_PIXELS = 150; // px
-// in longer gaps between frames nothing has changed: the last value is drawn up to the next frame
-const GAP_SECONDS = 0.2;
+const HEIGHT_PIXELS = 150;
+// in a longer time between two frames nothing has changed: the last value is drawn up to the next frame
+const PAUSE_SECONDS = 0.2;
 
 export class ResidualPlot {
   readonly root = el("div", { class: "plot", test: "plot" });
-  private readonly times: number[] = [];
-  private readonly goals: number[] = [];
-  private readonly loops: number[] = [];
+  private readonly times: number[] = []; // s
+  private readonly goalErrors: number[] = [];
+  private readonly loopGaps: number[] = [];
   private plot: uPlot | null = null;
   private readonly drawSoon = throttled(() => this.draw(), 100);
 
@@ -33,7 +33,7 @@ export class ResidualPlot {
     if (this.root.offsetParent === null || this.root.clientWidth === 0) return;
     this.plot ??= this.createPlot();
     const now = performance.now() / 1000;
-    this.plot.setData([this.times.map((time) => time - now), this.goals, this.loops], false);
+    this.plot.setData([this.times.map((time) => time - now), this.goalErrors, this.loopGaps], false);
     this.plot.setScale("x", { min: -WINDOW_SECONDS, max: 0 });
     this.plot.setScale("y", this.range());
   }
@@ -41,23 +41,24 @@ export class ResidualPlot {
   private add(frame: StateFrame): void {
     const now = performance.now() / 1000;
     if (now - (this.times.at(-1) ?? -1) < 1 / 60) this.drop(this.times.length - 1, 1);
-    if (now - (this.times.at(-1) ?? now) > GAP_SECONDS) this.push(now - 1e-3, this.goals.at(-1)!, this.loops.at(-1)!);
-    const loops = frame.closures.length > 0 ? Math.max(ZERO_SUBSTITUTE, ...frame.closures) : Number.NaN;
-    this.push(now, Math.max(ZERO_SUBSTITUTE, frame.residual || 0), loops);
+    if (now - (this.times.at(-1) ?? now) > PAUSE_SECONDS)
+      this.push(now - 1e-3, this.goalErrors.at(-1)!, this.loopGaps.at(-1)!);
+    const loopGap = frame.closures.length > 0 ? Math.max(ZERO_SUBSTITUTE, ...frame.closures) : Number.NaN;
+    this.push(now, Math.max(ZERO_SUBSTITUTE, frame.residual || 0), loopGap);
     let outdatedCount = 0;
     while (this.times[outdatedCount]! < now - WINDOW_SECONDS - 1) outdatedCount++;
     this.drop(0, Math.max(outdatedCount, this.times.length - MAX_POINTS));
     this.drawSoon();
   }
 
-  private push(time: number, goals: number, loops: number): void {
+  private push(time: number, goalError: number, loopGap: number): void {
     this.times.push(time);
-    this.goals.push(goals);
-    this.loops.push(loops);
+    this.goalErrors.push(goalError);
+    this.loopGaps.push(loopGap);
   }
 
-  private drop(from: number, count: number): void {
-    if (count > 0) for (const list of [this.times, this.goals, this.loops]) list.splice(from, count);
+  private drop(start: number, count: number): void {
+    if (count > 0) for (const list of [this.times, this.goalErrors, this.loopGaps]) list.splice(start, count);
   }
 
   private clear(): void {
@@ -67,11 +68,11 @@ export class ResidualPlot {
 
   /** Range of the y axis: powers of ten around all values, at least three decades. */
   private range(): { min: number; max: number } {
-    const all = [...this.goals, ...this.loops].filter((value) => value > 0);
-    if (all.length === 0) return { min: 1e-9, max: 1 };
-    const low = Math.floor(Math.log10(Math.min(...all)));
-    const high = Math.max(Math.ceil(Math.log10(Math.max(...all))), low + 3);
-    return { min: 10 ** low, max: 10 ** high };
+    const values = [...this.goalErrors, ...this.loopGaps].filter((value) => value > 0);
+    if (values.length === 0) return { min: 1e-9, max: 1 };
+    const minExponent = Math.floor(Math.log10(Math.min(...values)));
+    const maxExponent = Math.max(Math.ceil(Math.log10(Math.max(...values))), minExponent + 3);
+    return { min: 10 ** minExponent, max: 10 ** maxExponent };
   }
 
   private rebuild(): void {
@@ -106,13 +107,13 @@ export class ResidualPlot {
         cursor: { show: false },
         scales: { x: { time: false, auto: false }, y: { distr: 3, log: 10, auto: false } },
         axes: [
-          { ...axis, size: 22, values: (_plot, at) => at.map((value) => `${value} s`) },
+          { ...axis, size: 22, values: (_plot, ticks) => ticks.map((value) => `${value} s`) },
           {
             ...axis,
             size: 40,
             splits: (_plot, _axis, low, high) => powersOfTen(low, high),
-            filter: (_plot, at) => at,
-            values: (_plot, at) => at.map(powerText),
+            filter: (_plot, ticks) => ticks,
+            values: (_plot, ticks) => ticks.map(powerText),
           },
         ],
         series: [
@@ -127,12 +128,13 @@ export class ResidualPlot {
   }
 }
 
-/** About six powers of ten between two values, for the ticks of the y axis. */
+/** At most seven powers of ten between two values, for the ticks of the y axis. */
 function powersOfTen(low: number, high: number): number[] {
-  const [first, last] = [Math.round(Math.log10(low)), Math.round(Math.log10(high))];
-  const step = Math.max(1, Math.ceil((last - first) / 6));
+  const [minExponent, maxExponent] = [Math.round(Math.log10(low)), Math.round(Math.log10(high))];
+  const step = Math.max(1, Math.ceil((maxExponent - minExponent) / 6));
   const ticks: number[] = [];
-  for (let exponent = Math.ceil(first / step) * step; exponent <= last; exponent += step) ticks.push(10 ** exponent);
+  for (let exponent = Math.ceil(minExponent / step) * step; exponent <= maxExponent; exponent += step)
+    ticks.push(10 ** exponent);
   return ticks;
 }
 

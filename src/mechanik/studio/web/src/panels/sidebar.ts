@@ -25,7 +25,7 @@ export class Sidebar {
 
   constructor() {
     this.root.append(this.body, this.rail);
-    this.rail.addEventListener("keydown", (event) => this.key(event));
+    this.rail.addEventListener("keydown", (event) => this.onKey(event));
     this.refresh();
   }
 
@@ -97,12 +97,12 @@ export class Sidebar {
     }
   }
 
-  private key(event: KeyboardEvent): void {
+  private onKey(event: KeyboardEvent): void {
     const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;
-    const available = this.tabs.filter(({ button }) => !button.hidden);
-    const index = available.findIndex(({ button }) => button === document.activeElement);
-    available[(index + step + available.length) % available.length]?.button.focus();
+    const availableTabs = this.tabs.filter(({ button }) => !button.hidden);
+    const index = availableTabs.findIndex(({ button }) => button === document.activeElement);
+    availableTabs[(index + step + availableTabs.length) % availableTabs.length]?.button.focus();
     event.preventDefault();
   }
 }

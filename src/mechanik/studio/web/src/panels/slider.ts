@@ -26,7 +26,8 @@ export class Slider {
     for (const end of ["change", "pointercancel", "blur"] as const) this.root.addEventListener(end, () => this.end());
   }
 
-  range(low: number, high: number, step = 0): void {
+  /** Sets the range; step 0: continuous. */
+  setRange(low: number, high: number, step = 0): void {
     const [min, max] = [String(low), String(Math.max(high, low + 1e-9))];
     if (this.root.min !== min) this.root.min = min;
     if (this.root.max !== max) this.root.max = max;

@@ -16,10 +16,18 @@ const MAX_ALTERNATIVES = 16;
 
 export class SolvePanel implements Panel {
   readonly root = el("div", { test: "panel-solve" });
-  private readonly run = button("Pause", { test: "run", class: "is-wide", click: () => this.toggleRunning() }, "pause");
-  private readonly step = button(
+  private readonly runButton = button(
+    "Pause",
+    { test: "run", class: "is-wide", click: () => this.toggleRunning() },
+    "pause",
+  );
+  private readonly stepButton = button(
     "Single step",
-    { test: "step", click: () => void this.store.request({ do: "SingleStep" }) },
+    {
+      test: "step",
+      title: "Run one iteration while the solver is paused",
+      click: () => void this.store.request({ do: "SingleStep" }),
+    },
     "step",
   );
   private readonly method = el("div", {});
@@ -28,10 +36,10 @@ export class SolvePanel implements Panel {
     "Show alternative solutions",
     false,
     { test: "alternatives" },
-    (on) => void this.store.request({ do: "ShowAlternatives", max_count: on ? MAX_ALTERNATIVES : 0 }),
+    (isOn) => void this.store.request({ do: "ShowAlternatives", max_count: isOn ? MAX_ALTERNATIVES : 0 }),
   );
   private readonly alternativesText = el("span", { class: "quiet", test: "alternatives-text" });
-  // settings that the method does not support
+  // names the settings that the method does not support
   private readonly message = el("p", { class: "quiet", test: "solver-message" });
   private readonly errors: ErrorList;
   private readonly plot: ResidualPlot;
@@ -48,11 +56,11 @@ export class SolvePanel implements Panel {
       "p",
       { class: "legend" },
       el("span", { class: "legend-goals" }, "largest error of goals"),
-      el("span", { class: "legend-loops" }, "of loops"),
-      "m, rad",
+      el("span", { class: "legend-loops" }, "gap of loops"),
+      "m or rad",
     );
     this.root.append(
-      section("", el("div", { class: "buttons" }, this.run, this.step), this.method, this.message),
+      section("", el("div", { class: "buttons" }, this.runButton, this.stepButton), this.method, this.message),
       section("Errors", this.plot.root, legend, this.errors.root),
       new CollisionsSection(store).root,
       this.obstacles.root,
@@ -100,7 +108,7 @@ export class SolvePanel implements Panel {
     void this.store.request({ do: "SetSolver", solver, options }).then((isAccepted) => {
       if (isAccepted) return;
       this.options.revert(this.store.solving?.options ?? {});
-      this.refresh(); // show the method before the refused change
+      this.refresh(); // show the method before the rejected change
     });
   }
 
@@ -113,10 +121,10 @@ export class SolvePanel implements Panel {
       welcome?.methods.find(({ name }) => name === solving.solver),
       solving.options,
     );
-    setIcon(this.run, solving.running ? "pause" : "play");
-    write(this.run.querySelector("span")!, solving.running ? "Pause" : "Run");
-    this.run.title = solving.running ? "Pause (Space)" : "Run (Space)";
-    this.step.disabled = solving.running;
+    setIcon(this.runButton, solving.running ? "pause" : "play");
+    write(this.runButton.querySelector("span")!, solving.running ? "Pause" : "Run");
+    this.runButton.title = solving.running ? "Pause (Space)" : "Run (Space)";
+    this.stepButton.disabled = solving.running;
     this.message.hidden = solving.message === "";
     write(this.message, solving.message && `${capitalized(solving.message)}.`);
   }

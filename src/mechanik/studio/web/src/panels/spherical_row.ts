@@ -24,7 +24,7 @@ export class SphericalRow implements DofRow {
   private readonly lines: AxisLine[];
   private readonly lock: HTMLButtonElement;
   private readonly rotation: RotationVector = [0, 0, 0]; // shown or dragged value, rad
-  private requested: RotationVector | null = null; // value of the request that has no reply yet
+  private requestedRotation: RotationVector | null = null; // rad; value of the request that has no reply yet
   private lastDragTag = -1; // frames with a smaller tag would move the thumb back
   private readonly closesLoop: boolean; // the value of a joint that closes a loop cannot be set
   private readonly isOnlyDof: boolean; // the rotation of a joint that also translates cannot be locked alone
@@ -32,7 +32,7 @@ export class SphericalRow implements DofRow {
   constructor(
     private readonly store: Store,
     private readonly units: Units,
-    readonly number: number,
+    readonly dof: number,
     private info: DofInfo,
     model: Model,
   ) {
@@ -40,14 +40,14 @@ export class SphericalRow implements DofRow {
     this.closesLoop = joint?.child === -1;
     this.isOnlyDof = (joint?.dofs.length ?? 1) === 1;
     this.lines = AXES.map((axis, k) => this.line(axis, k));
-    this.lock = iconButton("unlock", `Lock ${info.name}`, {
+    this.lock = iconButton("unlock", `Lock or unlock ${info.name}`, {
       test: `lock-${info.name}`,
-      click: () => void store.request({ do: "SetLocked", dof: number, locked: !this.info.locked }),
+      click: () => void store.request({ do: "SetLocked", dof, locked: !this.info.locked }),
     });
     this.root = el(
       "div",
       { class: "joint is-spherical" },
-      jointHead(store, number, info.name, this.closesLoop ? "closes a loop" : "spherical", this.lock),
+      jointHead(store, dof, info.name, this.closesLoop ? "closes a loop" : "spherical", this.lock),
       ...this.lines.map(({ slider, value, unit }, k) =>
         el(
           "div",
@@ -90,22 +90,22 @@ export class SphericalRow implements DofRow {
   }
 
   private line(axis: string, k: number): AxisLine {
-    const { store, number, info } = this;
+    const { store, dof, info } = this;
     const value = new NumberField(
       this.units,
       { quantity: "angle", label: `${axis} of ${info.name}`, test: `value-${info.name}-${axis}` },
-      (typed) => typed !== null && void this.request(k, typed),
+      (angle) => angle !== null && void this.request(k, angle),
     );
     const slider = new Slider(
       { label: `${axis} of ${info.name}`, test: `slider-${info.name}-${axis}` },
       {
         start: () => {
           this.readNewestFrame();
-          void store.request({ do: "StartJointDrag", dof: number });
+          void store.request({ do: "StartJointDrag", dof });
         },
         drag: (angle) => {
           this.rotation[k] = angle;
-          store.connection.dragDof(number, ...this.rotation);
+          store.connection.dragDof(dof, ...this.rotation);
           value.show(angle);
         },
         end: () => {
@@ -115,18 +115,18 @@ export class SphericalRow implements DofRow {
         },
       },
     );
-    slider.range(-Math.PI, Math.PI);
+    slider.setRange(-Math.PI, Math.PI);
     return { slider, value, unit: el("span", { class: "unit" }) };
   }
 
   private async request(k: number, angle: number): Promise<void> {
     this.readNewestFrame();
-    const rotation: RotationVector = [...(this.requested ?? this.rotation)];
+    const rotation: RotationVector = [...(this.requestedRotation ?? this.rotation)];
     rotation[k] = angle;
-    this.requested = rotation;
-    const isAccepted = await this.store.request({ do: "SetJointRotation", dof: this.number, rotation });
-    if (this.requested === rotation) this.requested = null;
-    if (!isAccepted) this.refresh(); // show the value before the refused change
+    this.requestedRotation = rotation;
+    const isAccepted = await this.store.request({ do: "SetJointRotation", dof: this.dof, rotation });
+    if (this.requestedRotation === rotation) this.requestedRotation = null;
+    if (!isAccepted) this.refresh(); // show the value before the rejected change
   }
 
   /** Reads the newest frame, from which a drag must start; the display is throttled and may be older. */
@@ -136,9 +136,9 @@ export class SphericalRow implements DofRow {
 
   /** Reads the values of a frame; returns whether they have changed. */
   private readValues(values: Float64Array): boolean {
-    const newValues = AXES.map((_, k) => values[this.info.value + k] ?? 0);
-    if (newValues.every((value, k) => value === this.rotation[k])) return false;
-    newValues.forEach((value, k) => (this.rotation[k] = value));
+    const newRotation = AXES.map((_, k) => values[this.info.value + k] ?? 0);
+    if (newRotation.every((value, k) => value === this.rotation[k])) return false;
+    newRotation.forEach((value, k) => (this.rotation[k] = value));
     return true;
   }
 

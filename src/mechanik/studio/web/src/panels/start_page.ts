@@ -16,7 +16,7 @@ export class StartPage {
     attributes: { placeholder: "Search scenes and mechanisms" },
   });
   private readonly groups = el("div", { class: "start-groups" });
-  private readonly back = iconButton("close", "Back to the mechanism", {
+  private readonly backButton = iconButton("close", "Back to the mechanism", {
     test: "start-close",
     click: () => this.close(),
   });
@@ -36,12 +36,12 @@ export class StartPage {
       el(
         "div",
         { class: "start-inner" },
-        this.back,
+        this.backButton,
         el(
           "header",
           { class: "start-head" },
           el("h1", {}, "Inverse kinematics for any mechanism"),
-          el("p", {}, "Drag a goal and the joints follow. Pin links in place. Closed loops stay closed."),
+          el("p", {}, "Drag a goal and the joints follow. Pin links in place. Loops stay closed."),
           el("div", { class: "start-search" }, icon("search"), this.search),
         ),
         this.dropArea(),
@@ -96,14 +96,14 @@ export class StartPage {
   }
 
   private refresh(): void {
-    this.back.hidden = this.store.model === null;
+    this.backButton.hidden = this.store.model === null;
     const entries = this.store.welcome?.entries ?? [];
     const query = this.search.value.trim().toLowerCase();
-    const matches = entries.filter((entry) =>
+    const matchingEntries = entries.filter((entry) =>
       `${entry.title} ${entry.name} ${entry.about} ${entry.group}`.toLowerCase().includes(query),
     );
     const groups = new Map<string, GalleryEntry[]>();
-    for (const entry of matches) {
+    for (const entry of matchingEntries) {
       const heading = entry.group || DEFAULT_HEADINGS[entry.kind];
       groups.set(heading, [...(groups.get(heading) ?? []), entry]);
     }
@@ -115,10 +115,10 @@ export class StartPage {
         el("div", { class: "cards" }, ...groupEntries.map((entry) => this.card(entry))),
       ),
     );
-    const noMatch =
+    const noMatchText =
       entries.length > 0 && el("p", { class: "quiet" }, `No scene or mechanism matches "${this.search.value.trim()}".`);
-    const waiting = entries.length === 0 && el("p", { class: "quiet" }, "Waiting for the server …");
-    fill(this.groups, ...(sections.length > 0 ? sections : [noMatch, waiting]));
+    const waitingText = entries.length === 0 && el("p", { class: "quiet" }, "Waiting for the server …");
+    fill(this.groups, ...(sections.length > 0 ? sections : [noMatchText, waitingText]));
   }
 
   private card(entry: GalleryEntry): HTMLElement {

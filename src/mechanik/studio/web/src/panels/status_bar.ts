@@ -1,4 +1,4 @@
-// Status bar: status, largest error, time of a solve, rates and connection.
+// Status bar: status, largest error, time of a solver tick, rates and connection.
 import { el, write } from "./element";
 import { countText, digits, metres, errorText, seconds } from "./format";
 import { throttled } from "./throttle";
@@ -22,10 +22,10 @@ export const STATUS_LABELS: Record<Status, [text: string, tone: Tone]> = {
   IN_COLLISION: ["In collision", "bad"],
 };
 
-const PLAYING: [text: string, tone: Tone] = ["Playing", "quiet"];
-
+const PLAYING_LABEL: [text: string, tone: Tone] = ["Playing", "quiet"];
 const PLAYING_TEXT = "Playing a recorded motion. Nothing is solved during playback.";
-const COMPILING = "Kernels are compiled once on this machine, in the background. Until then they run as plain Python.";
+const COMPILING_TEXT =
+  "Kernels are compiled once on this machine, in the background. Until then, they run as plain Python.";
 
 export class StatusBar {
   readonly root = el("footer", { class: "status", attributes: { "aria-label": "State" } });
@@ -39,10 +39,18 @@ export class StatusBar {
   private readonly iterations = el("span", {
     class: "status-number",
     test: "iterations",
-    title: "Iterations of the last solve",
+    title: "Iterations of the last solver tick",
   });
-  private readonly cost = el("span", { class: "status-number", test: "cost", title: "Time of the last solve" });
-  private readonly solves = el("span", { class: "status-number", test: "solves", title: "Solves in the last second" });
+  private readonly tickTime = el("span", {
+    class: "status-number",
+    test: "cost",
+    title: "Processor time of the last solver tick",
+  });
+  private readonly solves = el("span", {
+    class: "status-number",
+    test: "solves",
+    title: "Solver ticks in the last second",
+  });
   private readonly frames = el("span", {
     class: "status-number",
     test: "frames",
@@ -51,11 +59,11 @@ export class StatusBar {
   private readonly latency = el("span", {
     class: "status-number",
     test: "latency",
-    title: "Time from a drag to the state that includes it, median",
+    title: "Median time from a drag update to the state that includes it, ms",
   });
   private readonly kernels = el("span", { class: "status-kernels", test: "kernels", role: "status" });
   private readonly connection = el("span", { class: "status-connection", test: "connection" });
-  private readonly arrivals: number[] = [];
+  private readonly arrivalTimes: number[] = []; // times of the frames of the last second, ms
 
   constructor(private readonly store: Store) {
     const numbers = el(
@@ -63,15 +71,15 @@ export class StatusBar {
       { class: "status-numbers" },
       this.error,
       this.iterations,
-      this.cost,
+      this.tickTime,
       this.solves,
       this.frames,
       this.latency,
     );
     this.root.append(this.status, this.sentence, this.kernels, numbers, this.connection);
-    const refresh = throttled(() => this.paint(), 100);
+    const refresh = throttled(() => this.refresh(), 100);
     store.on("frame", () => {
-      this.arrivals.push(performance.now());
+      this.arrivalTimes.push(performance.now());
       refresh();
     });
     store.on("statusText", refresh);
@@ -88,7 +96,7 @@ export class StatusBar {
 
   private showKernels(kernels: Kernels): void {
     write(this.kernels, kernelText(kernels));
-    this.kernels.title = kernels.state === "compiling" ? COMPILING : kernels.remedy;
+    this.kernels.title = kernels.state === "compiling" ? COMPILING_TEXT : kernels.remedy;
   }
 
   private showConnection(): void {
@@ -97,10 +105,10 @@ export class StatusBar {
   }
 
   private updateRates(): void {
-    const start = performance.now() - 1000;
-    while (this.arrivals.length > 0 && this.arrivals[0]! < start) this.arrivals.shift();
-    if (this.arrivals.length === 0) write(this.solves, ""); // the rate of the last frame is out of date
-    write(this.frames, this.arrivals.length > 0 ? `${countText(this.arrivals.length, "frame")}/s` : "");
+    const startTime = performance.now() - 1000;
+    while (this.arrivalTimes.length > 0 && this.arrivalTimes[0]! < startTime) this.arrivalTimes.shift();
+    if (this.arrivalTimes.length === 0) write(this.solves, ""); // the rate of the last frame is out of date
+    write(this.frames, this.arrivalTimes.length > 0 ? `${countText(this.arrivalTimes.length, "frame")}/s` : "");
   }
 
   /** The status to show: "Paused" after a single step, and "In collision" if links collide. */
@@ -111,10 +119,10 @@ export class StatusBar {
     return isInContact && status !== "PAUSED" && status !== "PROBLEM" ? "IN_COLLISION" : status;
   }
 
-  private paint(): void {
+  private refresh(): void {
     const { frame, statusText, connection } = this.store;
     const isPlaying = this.store.recording?.state === "playing";
-    const [text, tone] = isPlaying ? PLAYING : STATUS_LABELS[this.shownStatus(frame)];
+    const [text, tone] = isPlaying ? PLAYING_LABEL : STATUS_LABELS[this.shownStatus(frame)];
     write(this.status, frame ? text : "");
     this.status.dataset["tone"] = tone;
     const sentence = isPlaying ? PLAYING_TEXT : (statusText?.text ?? "");
@@ -123,8 +131,8 @@ export class StatusBar {
     if (!frame) return;
     write(this.error, largestError(frame));
     write(this.iterations, frame.iterations > 0 ? countText(frame.iterations, "iteration") : "");
-    write(this.cost, frame.seconds > 0 ? seconds(frame.seconds) : "");
-    const rate = this.arrivals.length > 0 ? Math.round(frame.solvesPerSecond) : 0;
+    write(this.tickTime, frame.seconds > 0 ? seconds(frame.seconds) : "");
+    const rate = this.arrivalTimes.length > 0 ? Math.round(frame.solvesPerSecond) : 0;
     write(this.solves, rate > 0 ? `${countText(rate, "solve")}/s` : "");
     const latencies = connection.latencies.slice(-21).sort((a, b) => a - b);
     write(this.latency, latencies.length > 0 ? `${digits(latencies[latencies.length >> 1]!)} ms latency` : "");
@@ -136,13 +144,13 @@ function kernelText(kernels: Kernels): string {
     case "ready":
       return "";
     case "compiling":
-      return `compiling kernels, ${kernels.ready} of ${kernels.count}: solving is slower until then`;
+      return `compiling kernels, ${kernels.ready} of ${kernels.count} ready: solving is slower`;
     case "not compiled":
       return "kernels are not compiled: solving is slower";
   }
 }
 
-/** Largest distance and largest angle of the errors of all goals and loops. */
+/** Largest distance and largest angle of the errors of all goals and loops, as text. */
 export function largestError(frame: StateFrame): string {
   let [distance, angle] = [0, 0];
   for (let k = 0; k < frame.goals.length; k += 9) {

@@ -3,7 +3,7 @@ import { el, iconButton } from "./element";
 import type { Changes, Store } from "../store";
 
 const MAX_TOASTS = 4;
-const MIN_SHOWN_MS = 6000;
+const MIN_SHOWN_MS = 6000; // longer for long texts
 
 export class Toasts {
   readonly root = el("div", { class: "toasts", role: "log", test: "toasts", attributes: { "aria-live": "polite" } });
@@ -14,7 +14,7 @@ export class Toasts {
   }
 
   show({ kind, text }: Changes["message"]): void {
-    const duplicate = [...this.root.children].find((shown) => shown.querySelector("p")?.textContent === text);
+    const duplicate = [...this.root.children].find((toast) => toast.querySelector("p")?.textContent === text);
     duplicate?.remove();
     const toast = el(
       "div",
@@ -31,6 +31,7 @@ export class Toasts {
     for (const toast of this.root.querySelectorAll(".is-error")) toast.remove();
   }
 
+  /** Closes all messages; returns whether there were any. */
   closeAll(): boolean {
     const hadToasts = this.root.children.length > 0;
     this.root.replaceChildren();

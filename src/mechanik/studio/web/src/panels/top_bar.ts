@@ -103,7 +103,7 @@ export class TopBar {
     for (const [mode, button] of this.modes) press(button, this.controller.mode === mode);
     setIcon(this.space, this.controller.space === "world" ? "world" : "local");
     setLabel(this.space, this.controller.space === "world" ? "World axes (Q)" : "Local axes (Q)");
-    press(this.snap, this.controller.snaps);
+    press(this.snap, this.controller.isSnapping);
     setIcon(this.theme, display.theme === "dark" ? "moon" : "sun");
     setLabel(this.theme, display.theme === "dark" ? "Switch to light theme" : "Switch to dark theme");
   }
@@ -113,7 +113,7 @@ export class TopBar {
   }
 
   private toggleSnap(): void {
-    this.controller.setSnaps(!this.controller.snaps);
+    this.controller.setSnapping(!this.controller.isSnapping);
   }
 
   private toggleTheme(): void {

@@ -1,4 +1,4 @@
-// Units in which lengths and angles are shown. Messages always use m and rad.
+// Units in which lengths and angles are shown. Requests and events always use m and rad.
 
 export type Quantity = "length" | "angle" | "plain";
 
@@ -28,11 +28,12 @@ export class Units {
 
   constructor() {
     try {
-      const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}") as { angle?: unknown; length?: unknown };
-      if (stored.angle === "rad") this.angle = "rad";
-      if (stored.length === "mm") this.length = "mm";
+      const text = localStorage.getItem(STORAGE_KEY) ?? "{}";
+      const storedUnits = JSON.parse(text) as { angle?: unknown; length?: unknown };
+      if (storedUnits.angle === "rad") this.angle = "rad";
+      if (storedUnits.length === "mm") this.length = "mm";
     } catch {
-      // invalid storage: default units
+      // without storage, or with invalid storage, the default units are used
     }
   }
 

@@ -10,29 +10,29 @@ export class Upload {
   /** Covers the page while a file is dragged over it. */
   readonly dropOverlay = el("div", { class: "drop-overlay", test: "drop-overlay" }, el("p", {}, "Drop to open"));
   readonly progress = el("div", { class: "upload-progress", role: "status", test: "upload-progress" });
-  private readonly chooser = el("input", {
+  private readonly fileInput = el("input", {
     test: "file",
     attributes: { "aria-label": "Choose a file", tabindex: "-1" },
   });
   private readonly listeners: (() => void)[] = [];
-  private dragDepth = 0;
+  private dragDepth = 0; // number of nested elements that the dragged file has entered
 
   constructor(private readonly store: Store) {
     this.dropOverlay.hidden = true;
     this.progress.hidden = true;
-    this.chooser.type = "file";
-    this.chooser.accept = EXTENSIONS;
-    this.chooser.className = "visually-hidden";
-    this.chooser.addEventListener("change", () => {
-      this.send([...(this.chooser.files ?? [])]);
-      this.chooser.value = "";
+    this.fileInput.type = "file";
+    this.fileInput.accept = EXTENSIONS;
+    this.fileInput.className = "visually-hidden";
+    this.fileInput.addEventListener("change", () => {
+      this.send([...(this.fileInput.files ?? [])]);
+      this.fileInput.value = "";
     });
-    document.body.append(this.chooser);
+    document.body.append(this.fileInput);
     this.listenForDrops();
   }
 
   choose(): void {
-    this.chooser.click();
+    this.fileInput.click();
   }
 
   /** A button that opens the file dialog. */
@@ -49,14 +49,14 @@ export class Upload {
     const [file] = files;
     const welcome = this.store.welcome;
     if (!file) return;
-    if (!welcome) return this.fail("The studio is not connected. Files cannot be opened.");
+    if (!welcome) return this.fail("The studio is not connected. Open the file again when it is connected.");
     if (files.length > 1)
       return this.fail(
         `${files.length} files were dropped. Pack the model and its meshes into one zip file and drop the zip file.`,
       );
     if (file.size > welcome.largest_upload) {
       const [size, limit] = [bytes(file.size), bytes(welcome.largest_upload)];
-      return this.fail(`${file.name} has ${size}; the limit is ${limit}. Remove files that are not needed.`);
+      return this.fail(`${file.name} has ${size}; the limit is ${limit}. Remove files and meshes that are not needed.`);
     }
     this.post(
       file,
@@ -78,8 +78,8 @@ export class Upload {
       this.progress.hidden = true;
       const reason =
         request.status === 0
-          ? `${file.name} was not sent: the connection was lost.`
-          : refusalText(request, file.name);
+          ? `${file.name} was not sent: the connection was lost. Open the file again when the studio is connected.`
+          : errorMessage(request, file.name);
       if (request.status >= 200 && request.status < 300) for (const listener of this.listeners) listener();
       else if (request.status === 403 && !isRetry)
         void restoreAccess().then((isRestored) => (isRestored ? this.post(file, address, true) : this.fail(reason)));
@@ -118,7 +118,7 @@ export class Upload {
 }
 
 /** The error message of the server, from plain text or JSON. */
-function refusalText(request: XMLHttpRequest, name: string): string {
+function errorMessage(request: XMLHttpRequest, name: string): string {
   const text = request.responseText.trim();
   try {
     const body = JSON.parse(text) as unknown;
@@ -131,5 +131,5 @@ function refusalText(request: XMLHttpRequest, name: string): string {
   } catch {
     // plain text
   }
-  return text || `The server rejected ${name} (${request.status}).`;
+  return text || `The server rejected ${name} (HTTP status ${request.status}).`;
 }

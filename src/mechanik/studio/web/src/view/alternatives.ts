@@ -11,7 +11,7 @@ export class AlternativeMeshes {
 
   constructor(private readonly materials: Materials) {}
 
-  /** poses: for each alternative, seven numbers per link. */
+  /** poses: for each alternative, seven numbers per link, x y z qw qx qy qz. */
   load(links: LinkMesh[], poses: number[][]): void {
     for (const mesh of this.group.children) (mesh as InstancedMesh).dispose();
     this.group.clear();

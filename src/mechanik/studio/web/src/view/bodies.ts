@@ -28,9 +28,13 @@ import { paletteColour, type Theme } from "./theme";
 export interface LinkMesh {
   /** Object whose matrix is the pose of the link in the world. */
   object: Group;
+  /** Opaque shapes. */
   solid: Mesh | null;
+  /** Transparent shapes. */
   glass: Mesh | null;
+  /** Collision shapes. */
   collider: Mesh | null;
+  /** Rim of the selected link. */
   rim: Mesh | null;
   /** Null if there is no shadow, or if the merged meshes cast the shadow. */
   shadow: Mesh | null;
@@ -41,9 +45,9 @@ export class LinkMeshes {
   links: LinkMesh[] = [];
   private model: Model | null = null;
   private theme: Theme;
-  private selected = -1;
-  private hovered = -1;
-  private inContact: ReadonlySet<number> = new Set();
+  private selectedLink = -1;
+  private hoveredLink = -1;
+  private linksInContact: ReadonlySet<number> = new Set();
   private hasPlaceholders = false;
   private hasShadows = true;
   private isMerged = false;
@@ -68,8 +72,8 @@ export class LinkMeshes {
     this.group.clear();
     this.model = model;
     this.theme = theme;
-    this.selected = this.hovered = -1;
-    this.inContact = new Set();
+    this.selectedLink = this.hoveredLink = -1;
+    this.linksInContact = new Set();
     // if most links have visual shapes, links without shapes are frames such as the world or a tool point
     this.hasPlaceholders = 2 * model.links.filter((link) => link.visuals.length > 0).length < model.links.length;
     this.links = model.links.map((link, k) => {
@@ -86,6 +90,7 @@ export class LinkMeshes {
     this.setVisibility(this.visibility.bodies, this.visibility.collisions);
   }
 
+  /** links: seven numbers per link. */
   applyPoses(links: Float64Array): void {
     if (!this.isMerged) this.mergeSmall();
     const count = Math.min(this.links.length, Math.floor(links.length / 7));
@@ -111,41 +116,42 @@ export class LinkMeshes {
     this.mergedMeshes.setVisibility(bodies, this.hasShadows);
   }
 
-  castShadows(on: boolean): void {
-    this.hasShadows = on;
-    for (const body of this.links) if (body.shadow) body.shadow.visible = on;
-    this.mergedMeshes.setVisibility(this.visibility.bodies, on);
+  castShadows(isOn: boolean): void {
+    this.hasShadows = isOn;
+    for (const body of this.links) if (body.shadow) body.shadow.visible = isOn;
+    this.mergedMeshes.setVisibility(this.visibility.bodies, isOn);
   }
 
   /** selected, hovered: indices of links; -1: none. */
   updateHighlight(selected: number, hovered: number): void {
-    if (selected === this.selected && hovered === this.hovered) return;
-    const before = [this.selected, this.hovered];
-    this.selected = selected;
-    this.hovered = hovered;
-    for (const k of [...before, selected, hovered]) this.updateMaterials(k);
+    if (selected === this.selectedLink && hovered === this.hoveredLink) return;
+    const previousLinks = [this.selectedLink, this.hoveredLink];
+    this.selectedLink = selected;
+    this.hoveredLink = hovered;
+    for (const k of [...previousLinks, selected, hovered]) this.updateMaterials(k);
   }
 
-  /** Sets the links in contact. */
+  /** Sets the indices of the links in contact. */
   setContacts(links: ReadonlySet<number>): void {
-    const before = this.inContact;
-    this.inContact = links;
-    for (const k of new Set([...before, ...links])) if (before.has(k) !== links.has(k)) this.updateMaterials(k);
+    const previousLinks = this.linksInContact;
+    this.linksInContact = links;
+    for (const k of new Set([...previousLinks, ...links]))
+      if (previousLinks.has(k) !== links.has(k)) this.updateMaterials(k);
   }
 
   /** The nearest link on a ray. */
   pick(raycaster: Raycaster): { link: number; point: Vector3 } | null {
-    let best: Intersection | null = null;
+    let nearestHit: Intersection | null = null;
     let link = -1;
     this.links.forEach((body, k) => {
       if (!body.object.visible) return;
       for (const mesh of [body.solid, body.glass, body.collider]) {
         if (!mesh?.visible) continue;
         const hit = raycaster.intersectObject(mesh, false)[0];
-        if (hit && (best === null || hit.distance < best.distance)) [best, link] = [hit, k];
+        if (hit && (nearestHit === null || hit.distance < nearestHit.distance)) [nearestHit, link] = [hit, k];
       }
     });
-    return best === null ? null : { link, point: (best as Intersection).point };
+    return nearestHit === null ? null : { link, point: (nearestHit as Intersection).point };
   }
 
   /** Bounding sphere of all visible links or of one link, at the present pose; null if nothing is drawn. */
@@ -155,7 +161,7 @@ export class LinkMeshes {
     );
   }
 
-  /** Height along `up` of the lowest point of all links. */
+  /** Height (m) along `up` of the lowest point of all links; infinite if nothing is drawn. */
   lowest(up: Vector3): number {
     return lowestPoint(this.links, up);
   }
@@ -182,7 +188,7 @@ export class LinkMeshes {
           geometries.set(shape, [setVertexColours(boxGeometry(edge, edge, edge), this.colour(shape, k), 1)]);
           const name = model.links[k]!.name;
           this.onError(
-            `The mesh of '${name}' cannot be drawn: ${error instanceof Error ? error.message : String(error)}. ` +
+            `The mesh of link '${name}' cannot be drawn: ${error instanceof Error ? error.message : String(error)}. ` +
               "A box is drawn instead.",
           );
         }
@@ -220,10 +226,10 @@ export class LinkMeshes {
     if (visuals.length === 0 && this.hasPlaceholders) {
       const joints = jointPositions(model, k);
       // a link with one joint position is a tip: a small sphere
-      const thickness = (joints.length > 1 ? 0.028 : 0.02) * model.radius;
+      const radius = (joints.length > 1 ? 0.028 : 0.02) * model.radius;
       opaqueParts.push(
         setVertexColours(
-          placeholder(joints, thickness, isMany(model.links.length) ? 8 : 14),
+          placeholder(joints, radius, isMany(model.links.length) ? 8 : 14),
           new Color(this.theme.placeholder),
           1,
         ),
@@ -246,7 +252,7 @@ export class LinkMeshes {
       if (body.solid && !this.mergedMeshes.has(k)) {
         body.shadow = new Mesh(body.solid.geometry, this.materials.shadow);
         body.shadow.matrixAutoUpdate = false;
-        body.shadow.frustumCulled = false; // the shader changes its position
+        body.shadow.frustumCulled = false; // the shader moves the vertices
         body.shadow.renderOrder = -3;
         body.solid.add(body.shadow);
       }
@@ -276,7 +282,7 @@ export class LinkMeshes {
 
   private add(body: LinkMesh, mesh: Mesh): Mesh {
     mesh.userData.link = body.object.userData.link as number;
-    mesh.matrixAutoUpdate = false; // its pose relative to the link is fixed
+    mesh.matrixAutoUpdate = false; // the mesh is fixed to the link
     body.object.add(mesh);
     return mesh;
   }
@@ -285,8 +291,8 @@ export class LinkMeshes {
     const body = this.links[k];
     if (!body) return;
     const { selected, hovered, body: plainMaterial, rim, contact, contactGlass, glass } = this.materials;
-    const isInContact = this.inContact.has(k);
-    const highlightMaterial = k === this.selected ? selected : k === this.hovered ? hovered : plainMaterial;
+    const isInContact = this.linksInContact.has(k);
+    const highlightMaterial = k === this.selectedLink ? selected : k === this.hoveredLink ? hovered : plainMaterial;
     // the rim shows the selection of a link in contact
     if (body.solid) body.solid.material = isInContact ? contact : highlightMaterial;
     if (body.glass) body.glass.material = isInContact ? contactGlass : glass;
@@ -294,7 +300,7 @@ export class LinkMeshes {
     body.solid?.layers.set(this.isHighlighted(k) || !this.mergedMeshes.has(k) ? 0 : PICK_ONLY_LAYER);
     body.rim?.removeFromParent();
     body.rim = null;
-    if (k === this.selected && body.solid) {
+    if (k === this.selectedLink && body.solid) {
       body.rim = new Mesh(body.solid.geometry, rim);
       body.solid.add(body.rim);
     }
@@ -302,7 +308,7 @@ export class LinkMeshes {
 
   /** Whether the link has a special material and is therefore drawn separately. */
   private isHighlighted(k: number): boolean {
-    return k === this.selected || k === this.hovered || this.inContact.has(k);
+    return k === this.selectedLink || k === this.hoveredLink || this.linksInContact.has(k);
   }
 
   private colour(shape: ShapeInfo, k: number): Color {

@@ -2,9 +2,9 @@
 import { Sphere, Vector3 } from "three";
 import type { LinkMesh } from "./bodies";
 
-const MAX_VERTICES = 2000; // maximum number of vertices of a mesh that are checked for the lowest point
+const SAMPLED_VERTICES = 2000; // of a larger mesh, 2000 to 4000 vertices are checked for the lowest point
 
-/** Bounding sphere; null if there are no meshes. */
+/** Bounding sphere in the world; null if there are no meshes. */
 export function boundingSphere(links: LinkMesh[]): Sphere | null {
   const sphere = new Sphere().makeEmpty();
   const linkSphere = new Sphere();
@@ -19,14 +19,14 @@ export function boundingSphere(links: LinkMesh[]): Sphere | null {
   return sphere.isEmpty() ? null : sphere;
 }
 
-/** Height along `up` of the lowest point; infinite if there are no meshes. */
+/** Height (m) along `up` of the lowest point; infinite if there are no meshes. */
 export function lowestPoint(links: LinkMesh[], up: Vector3): number {
   let lowest = Infinity;
   const point = new Vector3();
   for (const body of links) {
     const positions = (body.solid ?? body.glass)?.geometry.getAttribute("position");
     if (!positions) continue;
-    const step = Math.max(1, Math.floor(positions.count / MAX_VERTICES));
+    const step = Math.max(1, Math.floor(positions.count / SAMPLED_VERTICES));
     for (let k = 0; k < positions.count; k += step) {
       lowest = Math.min(lowest, point.fromBufferAttribute(positions, k).applyMatrix4(body.object.matrix).dot(up));
     }

@@ -2,11 +2,11 @@
 import { Vector3 } from "three";
 import type { ViewCamera } from "./view_camera";
 
-const FREE_DISTANCE = 0.35; // distance after which the camera follows, as a multiple of the radius of the model
+const FREE_DISTANCE_RATIO = 0.35; // the camera follows at larger distances from the anchor, in radii of the model
 const step = new Vector3();
 
 export class CameraFollow {
-  private readonly anchor = new Vector3();
+  private readonly anchor = new Vector3(); // position of the mechanism for which the camera is placed
   private isDragging = false; // the camera does not move during drags
   private wasDragged = false;
 
@@ -19,20 +19,21 @@ export class CameraFollow {
     for (const end of ["pointerup", "pointercancel", "blur"]) window.addEventListener(end, onRelease, true);
   }
 
-  /** Sets the position of a mechanism that is framed well. */
+  /** Sets the anchor, after the camera has framed a mechanism at this position. */
   reset(centre: Vector3): void {
     this.anchor.copy(centre);
   }
 
-  /** Follows a mechanism to its present position; returns whether the camera has moved. */
+  /** Follows a mechanism to its present position; returns whether the camera has moved. radius: of the model, m. */
   follow(centre: Vector3, radius: number, camera: ViewCamera): boolean {
     if (this.isDragging) return false;
     if (this.wasDragged) this.reset(centre); // the camera does not follow drags
     this.wasDragged = false;
     step.copy(centre).sub(this.anchor);
     const distance = step.length();
-    if (distance <= FREE_DISTANCE * radius) return false;
-    step.multiplyScalar(1 - (FREE_DISTANCE * radius) / distance);
+    const freeDistance = FREE_DISTANCE_RATIO * radius;
+    if (distance <= freeDistance) return false;
+    step.multiplyScalar(1 - freeDistance / distance);
     this.anchor.add(step);
     camera.shift(step);
     return true;

@@ -1,4 +1,4 @@
-// Loop closures: a dot at the closure point of each link, and a red line across the gap of a violated closure.
+// Loop closures: a dot at the closure point of each link, and a line across the gap; red if the closure is violated.
 import { Color, Group, Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
 import { pointSprites } from "./point_sprites";
@@ -7,9 +7,9 @@ import { setFromPose } from "./pose_matrix";
 import { ThickLines } from "./thick_lines";
 import type { Theme } from "./theme";
 
-const MAX_CLOSED_GAP = 1e-6; // m or rad
+const MAX_CLOSED_GAP = 1e-6; // m or rad; a closure with a larger gap is drawn as violated
 const MIN_LINE_PIXELS = 26; // small gaps are drawn with this length
-const DOT_ALPHA = 1.2; // more than 1 makes dots visible through bodies
+const DOT_ALPHA = 1.2; // an alpha above 1 makes dots more visible through bodies
 
 const matrix = new Matrix4();
 const local = new Matrix4();
@@ -34,12 +34,12 @@ export class Closures {
     this.group.add(this.dots.group, this.lines.overlay.group);
   }
 
-  drawThrough(on: boolean): void {
-    this.dots?.drawThrough(on);
-    this.lines?.overlay.drawThrough(on);
+  drawThrough(isOn: boolean): void {
+    this.dots?.drawThrough(isOn);
+    this.lines?.overlay.drawThrough(isOn);
   }
 
-  /** gaps: m and rad of each closure. metresPerPixel: size of a pixel at a point, m. */
+  /** links: seven numbers per link; gaps: m and rad of each closure; metresPerPixel: size of a pixel at a point, m. */
   update(links: Float64Array, gaps: Float64Array, metresPerPixel: (point: Vector3) => number, theme: Theme): void {
     if (!this.group.visible || this.model === null || this.dots === null || this.lines === null) return;
     const { closures, radius } = this.model;

@@ -8,9 +8,10 @@ import { stripAttributes, mergeAll, primitiveGeometry } from "./shapes";
 
 const MAX_TRIANGLES_WITH_EDGES = 20_000; // edge detection is slow for larger meshes
 
+/** Loaded geometries of collision meshes. */
 type Meshes = Map<ShapeInfo, BufferGeometry[]>;
 
-/** All collision shapes of a link, in the frame of the link; null if there are none. meshes: loaded meshes. */
+/** All collision shapes of a link, in the frame of the link; null if there are none. */
 export function colliderMesh(link: number, model: Model, materials: Materials, meshes: Meshes): Mesh | null {
   const parts: BufferGeometry[] = [];
   const matrix = new Matrix4();
@@ -44,11 +45,13 @@ export async function fetchColliders(link: number, model: Model, onError: (text:
       if (shape.kind !== "mesh") return;
       try {
         const pieces = await fetchShape(shape);
-        const uncoloured = pieces.map(({ geometry }) => geometry.deleteAttribute("color"));
-        geometries.set(shape, uncoloured);
+        geometries.set(
+          shape,
+          pieces.map(({ geometry }) => geometry.deleteAttribute("color")),
+        );
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        onError(`The collision mesh of '${name}' cannot be drawn: ${reason}.`);
+        onError(`The collision mesh of link '${name}' cannot be drawn: ${reason}.`);
       }
     }),
   );

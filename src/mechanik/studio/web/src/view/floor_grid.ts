@@ -24,7 +24,7 @@ export class FloorGrid {
     new LineBasicMaterial({ vertexColors: true, transparent: true, depthWrite: false }),
   );
   private theme: Theme;
-  private reach = 1;
+  private reach = 1; // radius of the grid, m
 
   constructor(theme: Theme) {
     this.theme = theme;
@@ -32,7 +32,7 @@ export class FloorGrid {
     this.group.add(this.lines);
   }
 
-  /** Moves the grid under a sphere of this radius: through `origin`, perpendicular to `normal`. */
+  /** Moves the grid to the plane through `origin` perpendicular to `normal`. radius: radius of the model, m. */
   moveTo(origin: Vector3, normal: Vector3, radius: number): void {
     this.cell = roundDown125(radius / 2);
     this.reach =
@@ -51,13 +51,13 @@ export class FloorGrid {
     const positions: number[] = [];
     const colours: number[] = [];
     const [minor, major] = [new Color(theme.gridMinor), new Color(theme.gridMajor)];
-    const count = Math.round(this.reach / this.cell);
-    const vertex = (x: number, y: number, colour: Color) => {
+    const cellCount = Math.round(this.reach / this.cell); // on each side of the centre
+    const addVertex = (x: number, y: number, colour: Color) => {
       positions.push(x, y, 0);
       const relativeDistance = Math.hypot(x, y) / this.reach;
       colours.push(colour.r, colour.g, colour.b, Math.max(0, 1 - relativeDistance * relativeDistance) ** 1.5);
     };
-    for (let k = -count; k <= count; k++) {
+    for (let k = -cellCount; k <= cellCount; k++) {
       const colour = k % CELLS_PER_MAJOR_LINE === 0 ? major : minor;
       const halfLength = Math.sqrt(Math.max(0, this.reach ** 2 - (k * this.cell) ** 2));
       for (let segment = 0; segment < SEGMENTS_PER_LINE; segment++) {
@@ -65,10 +65,10 @@ export class FloorGrid {
           ((2 * segment) / SEGMENTS_PER_LINE - 1) * halfLength,
           ((2 * (segment + 1)) / SEGMENTS_PER_LINE - 1) * halfLength,
         ];
-        vertex(k * this.cell, a, colour);
-        vertex(k * this.cell, b, colour);
-        vertex(a, k * this.cell, colour);
-        vertex(b, k * this.cell, colour);
+        addVertex(k * this.cell, a, colour);
+        addVertex(k * this.cell, b, colour);
+        addVertex(a, k * this.cell, colour);
+        addVertex(b, k * this.cell, colour);
       }
     }
     this.lines.geometry.dispose();
@@ -77,11 +77,12 @@ export class FloorGrid {
       .setAttribute("color", new BufferAttribute(new Float32Array(colours), 4));
   }
 
-  setVisible(on: boolean): void {
-    this.lines.visible = on;
+  setVisible(isVisible: boolean): void {
+    this.lines.visible = isVisible;
   }
 }
 
+/** The rotation of z onto a normal. */
 function rotationTo(normal: Vector3): Quaternion {
   return new Quaternion().setFromUnitVectors(Z, normal.clone().normalize());
 }
@@ -89,6 +90,6 @@ function rotationTo(normal: Vector3): Quaternion {
 /** The largest number of the form 1, 2 or 5 times a power of ten that does not exceed the length. */
 export function roundDown125(length: number): number {
   const power = 10 ** Math.floor(Math.log10(length));
-  const digit = length / power;
-  return (digit >= 5 ? 5 : digit >= 2 ? 2 : 1) * power;
+  const mantissa = length / power; // from 1 to 10
+  return (mantissa >= 5 ? 5 : mantissa >= 2 ? 2 : 1) * power;
 }

@@ -4,16 +4,16 @@ import type { CurveInfo } from "../messages";
 import type { Selection } from "../store";
 import type { SceneGraph } from "./scene_graph";
 
-const MAX_DISTANCE = 3; // in radii; points farther away are not framed, since the mechanism would become small
-const [TICK_MS, TICKS] = [100, 15]; // time after a new model during which its goals and curves are framed too
+const MAX_DISTANCE_RATIO = 3; // in radii; points farther away are not framed, since the mechanism would become small
+const [TICK_MS, TICK_COUNT] = [100, 15]; // time after a new model during which its goals and curves are framed too
 
 /** Points of goals, obstacles and curves that are framed together with the sphere. */
 export function framedPoints(sphere: Sphere, { goals, obstacles }: SceneGraph, curves: CurveInfo[]): Vector3[] {
-  const places: Vector3[] = obstacles.boxCorners();
-  goals.forEachPosition((point) => places.push(point.clone()));
+  const framePoints: Vector3[] = obstacles.boxCorners();
+  goals.forEachPosition((point) => framePoints.push(point.clone()));
   for (const { points } of curves)
-    for (let k = 0; k + 2 < points.length; k += 3) places.push(new Vector3().fromArray(points, k));
-  return places.filter((point) => point.distanceTo(sphere.center) < MAX_DISTANCE * sphere.radius);
+    for (let k = 0; k + 2 < points.length; k += 3) framePoints.push(new Vector3().fromArray(points, k));
+  return framePoints.filter((point) => point.distanceTo(sphere.center) < MAX_DISTANCE_RATIO * sphere.radius);
 }
 
 /** A sphere around the selection with some margin; null if nothing is selected. radius: radius of the model, m. */
@@ -48,7 +48,7 @@ export class InitialFraming {
   }
 
   start(): void {
-    this.ticksLeft = TICKS;
+    this.ticksLeft = TICK_COUNT;
     this.hasNewObjects = false;
     window.clearInterval(this.timer);
     this.timer = window.setInterval(() => {

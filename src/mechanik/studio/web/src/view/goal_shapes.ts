@@ -14,7 +14,7 @@ import {
 import type { GoalInfo, GoalKindInfo } from "../messages";
 import { stripAttributes, mergeAll } from "./shapes";
 
-/** solid: opaque; sheet: translucent; edges: lines; hasAxes: with arrows along x, y, z. */
+/** solid: opaque; sheet: translucent; edges: lines; hasAxes: whether arrows along x, y, z are added. */
 export interface GoalShape {
   solid: BufferGeometry;
   sheet: BufferGeometry | null;
@@ -28,7 +28,7 @@ const RIGHT_ANGLE = Math.PI / 2; // cylinders of three.js are along y, markers a
 
 /** Shape of the marker of a goal. symbol: symbol of its kind; size: size of goal markers in this model, m. */
 export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: number): GoalShape {
-  const [first, second, third] = goal.sizes;
+  const [sizeA, sizeB, sizeC] = goal.sizes; // meaning by kind, see `ChangeGoal.sizes`
   const shape = (solid: BufferGeometry[], options: Partial<GoalShape> = {}): GoalShape => ({
     solid: mergeAll(solid),
     sheet: null,
@@ -37,21 +37,21 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
     ...options,
     grips: [new Vector3(), ...(options.grips ?? [])],
   });
-  const dot = () => ball(0.2 * size);
-  const z = (far: number) => new Vector3(0, 0, far);
-  if (goal.is_link_drag) return shape([ball(0.24 * size)]);
+  const dot = () => smallSphere(0.2 * size);
+  const z = (distance: number) => new Vector3(0, 0, distance);
+  if (goal.is_link_drag) return shape([smallSphere(0.24 * size)]);
   switch (symbol) {
     case "cross":
-      return shape([ball(0.24 * size), ...cross(0.62 * size, 0.035 * size)]);
+      return shape([smallSphere(0.24 * size), ...cross(0.62 * size, 0.035 * size)]);
     case "axes":
-      return shape([ball(0.2 * size)], {
+      return shape([smallSphere(0.2 * size)], {
         hasAxes: true,
         grips: [new Vector3(size, 0, 0), new Vector3(0, size, 0), z(size)],
       });
     case "rings":
       return shape(
         [
-          ball(0.14 * size),
+          smallSphere(0.14 * size),
           ring(0.8 * size, 0.035 * size),
           ring(0.8 * size, 0.035 * size).rotateX(RIGHT_ANGLE),
           ring(0.8 * size, 0.035 * size).rotateY(RIGHT_ANGLE),
@@ -79,35 +79,35 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
       return shape([...eye(size)]);
     case "sphere":
       return shape([dot()], {
-        sheet: stripAttributes(new SphereGeometry(Math.max(first, 1e-6), 32, 20)),
-        edges: rings(Math.max(first, 1e-6)),
+        sheet: stripAttributes(new SphereGeometry(Math.max(sizeA, 1e-6), 32, 20)),
+        edges: rings(Math.max(sizeA, 1e-6)),
       });
     case "box": {
-      const box = new BoxGeometry(2 * first, 2 * second, 2 * third);
+      const box = new BoxGeometry(2 * sizeA, 2 * sizeB, 2 * sizeC);
       return shape([dot()], { sheet: stripAttributes(box.clone()), edges: new EdgesGeometry(box) });
     }
     case "cone": {
       const length = 2.2 * size;
-      const half = Math.min(Math.max(first, 0.01), 1.5);
+      const halfAngle = Math.min(Math.max(sizeA, 0.01), 1.5); // rad
       const cone = () =>
-        new ConeGeometry(length * Math.tan(half), length, 32, 1, true)
+        new ConeGeometry(length * Math.tan(halfAngle), length, 32, 1, true)
           .rotateX(-RIGHT_ANGLE)
           .translate(0, 0, length / 2);
       return shape(
-        [dot(), rod(0, length, 0.03 * size), ring(length * Math.tan(half), 0.03 * size).translate(0, 0, length)],
+        [dot(), rod(0, length, 0.03 * size), ring(length * Math.tan(halfAngle), 0.03 * size).translate(0, 0, length)],
         { sheet: stripAttributes(cone()), grips: [z(length)] },
       );
     }
     case "band": {
-      const [low, high] = [square(2.4 * size, first), square(2.4 * size, second)];
-      return shape([ball(0.16 * size), rod(first, second, 0.04 * size)], {
+      const [low, high] = [square(2.4 * size, sizeA), square(2.4 * size, sizeB)];
+      return shape([smallSphere(0.16 * size), rod(sizeA, sizeB, 0.04 * size)], {
         sheet: mergeAll([low.sheet, high.sheet]),
         edges: mergeLines([low.edges, high.edges]),
-        grips: [z(first), z(second)],
+        grips: [z(sizeA), z(sizeB)],
       });
     }
     case "mass":
-      return shape([...quarterSpheres(0.3 * size), ring(0.42 * size, 0.03 * size)]);
+      return shape([...sphereOctants(0.3 * size), ring(0.42 * size, 0.03 * size)]);
     case "foot":
       return shape([dot(), ring(0.4 * size, 0.04 * size)]);
   }
@@ -128,14 +128,15 @@ export function pin(size: number): BufferGeometry {
   return mergeAll([needle, head, cap]);
 }
 
-function ball(radius: number): BufferGeometry {
+function smallSphere(radius: number): BufferGeometry {
   return stripAttributes(new SphereGeometry(radius, 16, 10));
 }
 
-function rod(from: number, to: number, radius: number): BufferGeometry {
-  const length = Math.abs(to - from);
+/** A cylinder along z between two heights, m. */
+function rod(lowZ: number, highZ: number, radius: number): BufferGeometry {
+  const length = Math.abs(highZ - lowZ);
   return stripAttributes(
-    new CylinderGeometry(radius, radius, length, 8).rotateX(RIGHT_ANGLE).translate(0, 0, (from + to) / 2),
+    new CylinderGeometry(radius, radius, length, 8).rotateX(RIGHT_ANGLE).translate(0, 0, (lowZ + highZ) / 2),
   );
 }
 
@@ -198,11 +199,11 @@ function eye(size: number): BufferGeometry[] {
         .rotateZ(angle)
         .rotateX(RIGHT_ANGLE),
     );
-  return [ball(0.2 * size), lid(0), lid(Math.PI)];
+  return [smallSphere(0.2 * size), lid(0), lid(Math.PI)];
 }
 
-/** A sphere with two quarters, the symbol of a centre of mass. */
-function quarterSpheres(radius: number): BufferGeometry[] {
+/** Four alternating octants of a sphere: the symbol of a centre of mass. */
+function sphereOctants(radius: number): BufferGeometry[] {
   const quarter = RIGHT_ANGLE;
   return [0, 1].flatMap((k) =>
     [0, 1].map((half) =>

@@ -1,4 +1,4 @@
-// Markers of goals: shape by kind, colour by state, and a dashed line from the link to a goal that is not reached.
+// Markers of goals: shape by kind, colour by state, and a dashed line from the link to its goal (`link_line`).
 import {
   BufferAttribute,
   BufferGeometry,
@@ -22,7 +22,7 @@ import type { Theme } from "./theme";
 const MAX_REACHED_ERROR = { distance: 1e-4, angle: 1e-3 }; // m, rad; smaller errors are not visible
 const DASHES = 12; // number of dashes of the line from the link to its goal
 const AXIS_COLOURS = [0xe5484d, 0x3fb950, 0x3f87f5];
-const RENDER_ORDER = 8; // after everything else
+const RENDER_ORDER = 8; // after other objects
 
 interface DrawnGoal {
   info: GoalInfo;
@@ -36,17 +36,18 @@ interface DrawnGoal {
 }
 
 const pose = new Matrix4();
-const from = new Vector3();
-const to = new Vector3();
+const lineStart = new Vector3();
+const lineEnd = new Vector3();
+const point = new Vector3();
 const stateColour = new Color();
 
 export class GoalMarkers {
   readonly group = new Group();
-  private drawn: DrawnGoal[] = [];
+  private drawnGoals: DrawnGoal[] = [];
   private order = -1;
-  private size = 0.05;
-  private radius = 1;
-  private highlighted = { selected: 0, hovered: 0 };
+  private size = 0.05; // of a marker, m
+  private radius = 1; // of the model, m
+  private highlight = { selected: 0, hovered: 0 }; // numbers of goals; 0: none
   private isDrawnThrough = true;
   private readonly lines = new LineSegments(
     new BufferGeometry(),
@@ -59,9 +60,9 @@ export class GoalMarkers {
     this.group.add(this.lines);
   }
 
-  /** radius: radius of the model, m; scale: marker scale of the user. */
+  /** radius: radius of the model, m; scale: marker size of the user, as a multiple of the default size. */
   load(goals: GoalInfo[], order: number, radius: number, scale: number): void {
-    for (const { object, paint, sheet, edge } of this.drawn) {
+    for (const { object, paint, sheet, edge } of this.drawnGoals) {
       object.traverse((part) => {
         if (part instanceof Mesh || part instanceof LineSegments) (part.geometry as BufferGeometry).dispose();
       });
@@ -71,7 +72,7 @@ export class GoalMarkers {
     this.radius = radius;
     this.size = 0.1 * radius * scale;
     this.order = order;
-    this.drawn = goals.map((info) => this.create(info));
+    this.drawnGoals = goals.map((info) => this.create(info));
     const vertexCount = Math.max(1, goals.length) * 2 * DASHES;
     this.lines.geometry.dispose();
     this.lines.geometry = new BufferGeometry()
@@ -80,20 +81,21 @@ export class GoalMarkers {
     this.drawThrough(this.isDrawnThrough);
   }
 
+  /** The object of the goal with this number. */
   object(number: number): Group | null {
-    return this.drawn.find((goal) => goal.info.number === number)?.object ?? null;
+    return this.drawnGoals.find((goal) => goal.info.number === number)?.object ?? null;
   }
 
-  drawThrough(on: boolean): void {
-    this.isDrawnThrough = on;
-    const materials = this.drawn.flatMap(({ paint, sheet, edge }) => [paint, sheet, edge]);
+  drawThrough(isOn: boolean): void {
+    this.isDrawnThrough = isOn;
+    const materials = this.drawnGoals.flatMap(({ paint, sheet, edge }) => [paint, sheet, edge]);
     for (const material of [...materials, ...this.axisMaterials, this.lines.material as LineBasicMaterial])
-      material.depthTest = !on;
+      material.depthTest = !isOn;
   }
 
   /** selected, hovered: numbers of goals; 0: none. */
   updateHighlight(selected: number, hovered: number): void {
-    this.highlighted = { selected, hovered };
+    this.highlight = { selected, hovered };
   }
 
   /** Moves the goals to the poses of the frame if it lists the same goals, else to their target poses. */
@@ -102,7 +104,7 @@ export class GoalMarkers {
     const positions = this.lines.geometry.getAttribute("position") as BufferAttribute;
     const colours = this.lines.geometry.getAttribute("color") as BufferAttribute;
     let vertex = 0;
-    this.drawn.forEach((goal, k) => {
+    this.drawnGoals.forEach((goal, k) => {
       const { info, object } = goal;
       if (hasSameGoals) setFromPose(object.matrix, frame.goals, 9 * k);
       else setFromPose(object.matrix, info.pose);
@@ -114,12 +116,12 @@ export class GoalMarkers {
       this.updateColours(goal, isReached, theme);
       if (frame === null || !info.enabled) return;
       setFromPose(pose, frame.links, 7 * info.link);
-      from.set(...info.at).applyMatrix4(pose);
-      to.setFromMatrixPosition(object.matrix);
-      const line = goal.kind.link_line;
-      if (line === "none") return;
-      if (line === "unreached" && (isReached || from.distanceTo(to) < 0.01 * this.radius)) return;
-      if (line === "plumb") from.copy(to).setZ(0);
+      lineStart.set(...info.at).applyMatrix4(pose);
+      lineEnd.setFromMatrixPosition(object.matrix);
+      const lineKind = goal.kind.link_line;
+      if (lineKind === "none") return;
+      if (lineKind === "unreached" && (isReached || lineStart.distanceTo(lineEnd) < 0.01 * this.radius)) return;
+      if (lineKind === "plumb") lineStart.copy(lineEnd).setZ(0);
       vertex = writeDashes(positions, colours, vertex, stateColour);
     });
     this.lines.geometry.setDrawRange(0, vertex);
@@ -128,14 +130,15 @@ export class GoalMarkers {
 
   /** Calls `visit` with the position of each goal; the vector is reused. */
   forEachPosition(visit: (point: Vector3) => void): void {
-    for (const { info, object } of this.drawn) if (!info.is_link_drag) visit(to.setFromMatrixPosition(object.matrix));
+    for (const { info, object } of this.drawnGoals)
+      if (!info.is_link_drag) visit(point.setFromMatrixPosition(object.matrix));
   }
 
   /** Calls `visit` with each point in the world where a pointer can grab a goal; the vector is reused. */
   forEachGrip(visit: (goal: number, point: Vector3) => void): void {
-    for (const { info, object, grips } of this.drawn) {
+    for (const { info, object, grips } of this.drawnGoals) {
       if (info.is_link_drag) continue;
-      for (const grip of grips) visit(info.number, to.copy(grip).applyMatrix4(object.matrix));
+      for (const grip of grips) visit(info.number, point.copy(grip).applyMatrix4(object.matrix));
     }
   }
 
@@ -163,7 +166,7 @@ export class GoalMarkers {
   }
 
   private updateColours({ info, paint, sheet, edge }: DrawnGoal, isReached: boolean, theme: Theme): void {
-    const { selected, hovered } = this.highlighted;
+    const { selected, hovered } = this.highlight;
     if (!info.enabled) stateColour.setHex(theme.disabled);
     else if (!isReached) stateColour.setHex(theme.missed);
     else stateColour.setHex(info.pinned ? theme.pinned : theme.reached);
@@ -176,15 +179,15 @@ export class GoalMarkers {
   }
 }
 
-/** Writes a dashed line from `from` to `to` into the buffers; returns the next free vertex. */
+/** Writes a dashed line from `lineStart` to `lineEnd` into the buffers; returns the next free vertex. */
 function writeDashes(positions: BufferAttribute, colours: BufferAttribute, vertex: number, colour: Color): number {
   for (let k = 0; k < DASHES; k++) {
     for (const share of [k / (DASHES - 0.45), (k + 0.55) / (DASHES - 0.45)]) {
       positions.setXYZ(
         vertex,
-        from.x + (to.x - from.x) * share,
-        from.y + (to.y - from.y) * share,
-        from.z + (to.z - from.z) * share,
+        lineStart.x + (lineEnd.x - lineStart.x) * share,
+        lineStart.y + (lineEnd.y - lineStart.y) * share,
+        lineStart.z + (lineEnd.z - lineStart.z) * share,
       );
       colours.setXYZ(vertex++, colour.r, colour.g, colour.b);
     }

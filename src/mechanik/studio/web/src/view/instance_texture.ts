@@ -30,10 +30,10 @@ export class InstanceTexture {
     this.texture = new DataTexture(this.numbers, this.width, height, RGBAFormat, FloatType);
   }
 
-  /** size: scale factor about the origin of the object. */
-  setPose(k: number, { elements: m }: Matrix4, size = 1): void {
+  /** scale: scale factor about the origin of the object. */
+  setPose(k: number, { elements: m }: Matrix4, scale = 1): void {
     for (let row = 0; row < 3; row++)
-      this.set(k, row, size * m[row]!, size * m[row + 4]!, size * m[row + 8]!, m[row + 12]!);
+      this.set(k, row, scale * m[row]!, scale * m[row + 4]!, scale * m[row + 8]!, m[row + 12]!);
   }
 
   /** Red, green, blue and alpha. */
@@ -41,6 +41,7 @@ export class InstanceTexture {
     this.set(k, 3, red, green, blue, alpha);
   }
 
+  /** Four numbers for the shader. */
   setRange(k: number, a: number, b: number, c: number, d: number): void {
     this.set(k, 4, a, b, c, d);
   }
@@ -59,11 +60,11 @@ export class InstanceTexture {
   }
 }
 
-/** Merges geometries with the same attributes. numbers: indices of the objects; default 0, 1, 2... */
-export function mergeInstances(shapes: BufferGeometry[], numbers: number[] = [...shapes.keys()]): BufferGeometry {
+/** Merges geometries with the same attributes. indices: indices of the objects in the texture; default 0, 1, 2... */
+export function mergeInstances(shapes: BufferGeometry[], indices: number[] = [...shapes.keys()]): BufferGeometry {
   const merged = mergeGeometries(shapes);
   const item = new Float32Array(merged.getAttribute("position").count);
   let start = 0;
-  shapes.forEach((shape, k) => item.fill(numbers[k]!, start, (start += shape.getAttribute("position").count)));
+  shapes.forEach((shape, k) => item.fill(indices[k]!, start, (start += shape.getAttribute("position").count)));
   return merged.setAttribute("item", new BufferAttribute(item, 1));
 }

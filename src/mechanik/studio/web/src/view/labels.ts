@@ -20,16 +20,16 @@ interface Label {
   text: string;
 }
 
-const LINE_HEIGHT = 17; // px
-const MAX_LINES = 4; // a label is at most this many lines below its point, so that it is clear what it names
-const MIN_SPACING = 90; // px; labels with a smaller distance would overlap
+const LINE_HEIGHT = 17; // px, of a label
+const MAX_LINES = 4; // a label is at most this many lines below its point, so that it is clear which object it names
+const MIN_SPACING = 90; // px; labels on one line with a smaller distance would overlap
 const projected = new Vector3();
 
 export class LabelLayer {
   private readonly layer = document.createElement("div");
   private readonly labels = new Map<string, Label>();
   private shownKeys = new Set<string>();
-  private readonly occupied: { x: number; y: number }[] = [];
+  private readonly labelPositions: { x: number; y: number }[] = [];
   private titles: HTMLElement[] = [];
 
   constructor(host: HTMLElement) {
@@ -48,7 +48,7 @@ export class LabelLayer {
   /** Starts an update: labels added between `begin` and `end` are shown, other labels are hidden. */
   begin(): void {
     this.shownKeys = new Set();
-    this.occupied.length = 0;
+    this.labelPositions.length = 0;
   }
 
   /** Shows a label at a point of the world. area: area of the image in the window, px. */
@@ -68,7 +68,7 @@ export class LabelLayer {
     }
     if (label.text !== text) label.element.textContent = label.text = text;
     label.element.hidden = false;
-    this.occupied.push({ x, y });
+    this.labelPositions.push({ x, y });
     label.element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
     this.shownKeys.add(key);
   }
@@ -79,7 +79,7 @@ export class LabelLayer {
       const line = y + k * LINE_HEIGHT;
       const overlaps = (label: { x: number; y: number }) =>
         Math.abs(label.y - line) < LINE_HEIGHT && Math.abs(label.x - x) < MIN_SPACING;
-      if (!this.occupied.some(overlaps)) return line;
+      if (!this.labelPositions.some(overlaps)) return line;
     }
     return null;
   }
@@ -100,9 +100,9 @@ export class LabelLayer {
       const element = document.createElement("div");
       element.className = "view-title";
       element.textContent = title;
-      const small = document.createElement("small");
-      small.textContent = text;
-      element.append(small);
+      const textElement = document.createElement("small");
+      textElement.textContent = text;
+      element.append(textElement);
       element.style.transform = `translate(${area.x + 10}px, ${area.y + 10}px)`;
       element.style.maxWidth = `${area.width - 40}px`;
       this.layer.append(element);

@@ -43,7 +43,7 @@ const position = new Vector3();
 interface Trail {
   line: Line<BufferGeometry, LineBasicMaterial>;
   positions: BufferAttribute;
-  count: number;
+  pointCount: number;
   lastPoint: Vector3;
 }
 
@@ -64,19 +64,19 @@ export class GoalTrails {
     for (const { line } of this.trails.values()) line.material.color.setHex(colour);
   }
 
-  /** Adds the present points of the goals. step: minimum distance to the last point, m. */
-  extend(goals: GoalInfo[], links: Float64Array, step: number, colour: number): void {
+  /** Adds the present points of the goals. links: seven numbers per link; minStep: minimum distance of points, m. */
+  extend(goals: GoalInfo[], links: Float64Array, minStep: number, colour: number): void {
     for (const goal of goals) {
       if (goal.is_link_drag || goal.pinned) continue;
       position.set(...goal.at).applyMatrix4(setFromPose(pose, links, 7 * goal.link));
       const trail = this.trails.get(goal.number) ?? this.createTrail(goal.number, colour);
-      if (trail.count > 0 && trail.lastPoint.distanceTo(position) < step) continue;
-      if (trail.count === MAX_TRAIL_POINTS) dropOldestHalf(trail);
-      trail.positions.setXYZ(trail.count, position.x, position.y, position.z);
-      trail.positions.addUpdateRange(3 * trail.count++, 3);
+      if (trail.pointCount > 0 && trail.lastPoint.distanceTo(position) < minStep) continue;
+      if (trail.pointCount === MAX_TRAIL_POINTS) dropOldestHalf(trail);
+      trail.positions.setXYZ(trail.pointCount, position.x, position.y, position.z);
+      trail.positions.addUpdateRange(3 * trail.pointCount++, 3);
       trail.positions.needsUpdate = true;
       trail.lastPoint.copy(position);
-      trail.line.geometry.setDrawRange(0, trail.count);
+      trail.line.geometry.setDrawRange(0, trail.pointCount);
     }
   }
 
@@ -89,7 +89,7 @@ export class GoalTrails {
     );
     line.frustumCulled = false;
     this.group.add(line);
-    const trail = { line, positions, count: 0, lastPoint: new Vector3() };
+    const trail = { line, positions, pointCount: 0, lastPoint: new Vector3() };
     this.trails.set(number, trail);
     return trail;
   }
@@ -98,7 +98,7 @@ export class GoalTrails {
 function dropOldestHalf(trail: Trail): void {
   const half = MAX_TRAIL_POINTS >> 1;
   trail.positions.array.copyWithin(0, 3 * half);
-  trail.count = half;
+  trail.pointCount = half;
   trail.positions.clearUpdateRanges();
   trail.positions.needsUpdate = true;
 }

@@ -8,11 +8,11 @@ const FIXED = 0; // not moved
 const ARC = 1; // x: position between the lower limit (0) and the upper limit (1); y: radius
 const NEEDLE = 2; // rotated by the value
 const LOW_STOP = 3; // rotated by the lower limit; hidden if there is none
-const HIGH_STOP = 4;
+const HIGH_STOP = 4; // the same for the upper limit
 const RAIL = 5; // z: position between the lower limit (0) and the upper limit (1)
 const CARRIAGE = 6; // moved by the value
 const LOW_END = 7; // moved by the lower limit; hidden if there is none
-const HIGH_END = 8;
+const HIGH_END = 8; // the same for the upper limit
 
 /** `range` of each marker: lower, upper, value (in units of the marker), and stops (1: lower, 2: upper, 3: both). */
 export const MARKER_VERTEX = `
@@ -70,16 +70,16 @@ class MarkerGeometry {
   private readonly widths: number[] = [];
   private readonly index: number[] = [];
 
-  /** A sector of radius 1. */
+  /** A sector of radius 1; the shader sets its angles. */
   addSector(part: number, alpha: number, segments: number): this {
-    const first = this.widths.length;
+    const firstVertex = this.widths.length;
     this.addVertex([part, alpha, 0], [0, 0, 0], [0, 0, 1], 0);
     for (let i = 0; i <= segments; i++) this.addVertex([part, alpha, 0], [i / segments, 1, 0], [0, 0, 1], 0);
-    for (let i = 1; i <= segments; i++) this.index.push(first, first + i, first + i + 1);
+    for (let i = 1; i <= segments; i++) this.index.push(firstVertex, firstVertex + i, firstVertex + i + 1);
     return this;
   }
 
-  /** A ribbon through the points `point` in the directions `direction`; `width` is to each side. */
+  /** A ribbon through the points `point` in the directions `direction`, u from 0 to 1; `width` is the half width. */
   addRibbon(
     part: number,
     segments: number,
@@ -87,46 +87,47 @@ class MarkerGeometry {
     point: (u: number) => Triple,
     direction: (u: number) => Triple,
   ): this {
-    const first = this.widths.length;
+    const firstVertex = this.widths.length;
     for (let i = 0; i <= segments; i++)
       for (const side of [-1, 1]) {
         const u = i / segments;
         this.addVertex([part, 1, 1], point(u), direction(u), side * width(u));
       }
-    for (let a = first; a < first + 2 * segments; a += 2) this.index.push(a, a + 2, a + 1, a + 1, a + 2, a + 3);
+    for (let a = firstVertex; a < firstVertex + 2 * segments; a += 2)
+      this.index.push(a, a + 2, a + 1, a + 1, a + 2, a + 3);
     return this;
   }
 
   addLine(part: number, a: Triple, b: Triple, widthA: number, widthB = widthA): this {
     const direction = [b[0] - a[0], b[1] - a[1], b[2] - a[2]] as Triple;
-    const mix = (u: number) => a.map((x, k) => x + (b[k]! - x) * u) as Triple;
+    const pointAt = (u: number) => a.map((x, k) => x + (b[k]! - x) * u) as Triple;
     return this.addRibbon(
       part,
       1,
       (u) => widthA + (widthB - widthA) * u,
-      mix,
+      pointAt,
       () => direction,
     );
   }
 
   /** A sphere, drawn as a disc; the higher opacity compensates for the missing back side behind bodies. */
-  addBall(part: number, radius: number): this {
-    const first = this.widths.length;
+  addSphere(part: number, radius: number): this {
+    const firstVertex = this.widths.length;
     for (const [x, y] of discVertices(10)) this.addVertex([part, 1.6, 2], [0, 0, 0], [x, y, 0], radius);
-    this.index.push(...discIndex(10).map((k) => first + k));
+    this.index.push(...discIndex(10).map((k) => firstVertex + k));
     return this;
   }
 
-  /** A cone along z with its tip at `tip`. */
-  addCone(part: number, foot: number, tip: number, radius: number): this {
-    const first = this.widths.length;
+  /** A cone along z from its base at height `baseZ` to its tip at height `tipZ`. */
+  addCone(part: number, baseZ: number, tipZ: number, radius: number): this {
+    const firstVertex = this.widths.length;
     const sides = 7;
     for (let j = 0; j <= sides; j++) {
       const [c, s] = [Math.cos((2 * Math.PI * j) / sides), Math.sin((2 * Math.PI * j) / sides)];
-      this.addVertex([part, 1, 0], [radius * c, radius * s, foot], [c, s, 0], 0);
-      this.addVertex([part, 1, 0], [0, 0, tip], [c, s, 0], 0);
+      this.addVertex([part, 1, 0], [radius * c, radius * s, baseZ], [c, s, 0], 0);
+      this.addVertex([part, 1, 0], [0, 0, tipZ], [c, s, 0], 0);
     }
-    for (let a = first; a < first + 2 * sides; a += 2) this.index.push(a, a + 1, a + 2);
+    for (let a = firstVertex; a < firstVertex + 2 * sides; a += 2) this.index.push(a, a + 1, a + 2);
     return this;
   }
 
@@ -153,8 +154,8 @@ class MarkerGeometry {
   }
 
   /** part: part, opacity and layout, as in the shader. */
-  private addVertex(part: Triple, eyePosition: Triple, normal: Triple, width: number): void {
-    this.positions.push(...eyePosition);
+  private addVertex(part: Triple, position: Triple, normal: Triple, width: number): void {
+    this.positions.push(...position);
     this.normals.push(...normal);
     this.parts.push(...part);
     this.widths.push(width);
@@ -187,13 +188,13 @@ export function translationMarker(): BufferGeometry {
   const marker = new MarkerGeometry().addLine(RAIL, [0, 0, 0], [0, 0, 1], 0.055);
   for (const end of [LOW_END, HIGH_END])
     marker.addLine(end, [-0.3, 0, 0], [0.3, 0, 0], 0.06).addLine(end, [0, -0.3, 0], [0, 0.3, 0], 0.06);
-  marker.addBall(CARRIAGE, 0.17).addCone(CARRIAGE, 0.35, 0.8, 0.18).addCone(CARRIAGE, -0.35, -0.8, 0.18);
+  marker.addSphere(CARRIAGE, 0.17).addCone(CARRIAGE, 0.35, 0.8, 0.18).addCone(CARRIAGE, -0.35, -0.8, 0.18);
   return marker.build();
 }
 
 /** Marker of a spherical joint: a sphere with three rings. */
 export function sphericalMarker(segments: number): BufferGeometry {
-  const marker = new MarkerGeometry().addBall(FIXED, 0.3);
+  const marker = new MarkerGeometry().addSphere(FIXED, 0.3);
   for (const axis of [0, 1, 2] as const) marker.addRing(FIXED, axis, 0.045, segments);
   return marker.build();
 }

@@ -19,7 +19,7 @@ interface MarkerShape {
   hasLimits: boolean;
 }
 
-const scaled = new Matrix4();
+const shapePose = new Matrix4();
 const colour = new Color();
 const point = new Vector3();
 const local = new Vector3();
@@ -31,7 +31,7 @@ export class Markers {
   private sizes: number[] = [];
   private model: Model | null = null;
   private dofs: DofInfo[] = [];
-  private highlighted = { selected: -1, hovered: -1 };
+  private highlight = { selected: -1, hovered: -1 }; // indices of dofs; -1: none
   private isDrawnThrough = true;
 
   loadModel(model: Model): void {
@@ -40,46 +40,46 @@ export class Markers {
     this.updateShapes(model.dofs);
   }
 
-  drawThrough(on: boolean): void {
-    this.isDrawnThrough = on;
-    this.overlay?.drawThrough(on);
+  drawThrough(isOn: boolean): void {
+    this.isDrawnThrough = isOn;
+    this.overlay?.drawThrough(isOn);
   }
 
   updateHighlight(selected: number, hovered: number): void {
-    this.highlighted = { selected, hovered };
+    this.highlight = { selected, hovered };
   }
 
-  /** Size of the marker of a dof, m, before the scale of the user. */
+  /** Default size of the marker of a dof, m. */
   size(dof: number): number {
     return this.sizes[dof] ?? 0;
   }
 
   update(frames: JointFrames, values: Float64Array, dofs: DofInfo[], scale: number, theme: Theme): void {
     if (dofs !== this.dofs) this.updateShapes(dofs); // limits may have changed
-    const items = this.overlay?.instances;
-    if (!this.group.visible || this.model === null || items === undefined) return;
+    const instances = this.overlay?.instances;
+    if (!this.group.visible || this.model === null || instances === undefined) return;
     dofs.forEach((dof, k) => {
       const size = this.sizes[k]! * scale;
       const value = values[dof.value] ?? 0;
-      items.setPose(k, frames.frames[k]!, size);
-      writeRange(items, k, dof, value, size, this.model!.radius);
-      this.colourOf(colour, k, dof, value, theme);
-      items.setTint(k, colour.r, colour.g, colour.b, dof.locked || dof.mimics >= 0 ? 0.6 : 0.95);
+      instances.setPose(k, frames.frames[k]!, size);
+      writeRange(instances, k, dof, value, size, this.model!.radius);
+      this.setColour(colour, k, dof, value, theme);
+      instances.setTint(k, colour.r, colour.g, colour.b, dof.locked || dof.mimics >= 0 ? 0.6 : 0.95);
     });
-    items.update();
+    instances.update();
   }
 
-  /** Calls `visit` with each point in the world where a pointer can grab a marker; the vector is reused. */
+  /** Calls `visit` with each point in the world where a pointer can grab the marker of a dof; the vector is reused. */
   forEachGrip(
-    number: number,
+    dofIndex: number,
     frames: JointFrames,
     values: Float64Array,
     scale: number,
     visit: (grip: Vector3) => void,
   ): void {
-    const dof = this.dofs[number]!;
-    const frame = frames.frames[number]!;
-    const size = this.sizes[number]! * scale;
+    const dof = this.dofs[dofIndex]!;
+    const frame = frames.frames[dofIndex]!;
+    const size = this.sizes[dofIndex]! * scale;
     const value = values[dof.value] ?? 0;
     if (dof.kind === "translation") {
       for (const z of [-0.8, -0.4, 0, 0.4, 0.8]) visit(point.set(0, 0, value + z * size).applyMatrix4(frame));
@@ -121,10 +121,10 @@ export class Markers {
     oldOverlay?.dispose(); // after the new overlay exists, so that the shared shader is not compiled again
   }
 
-  private colourOf(result: Color, number: number, dof: DofInfo, value: number, theme: Theme): void {
-    const { selected, hovered } = this.highlighted;
-    if (number === selected) result.setHex(theme.selected);
-    else if (number === hovered) result.setHex(theme.hovered);
+  private setColour(result: Color, dofIndex: number, dof: DofInfo, value: number, theme: Theme): void {
+    const { selected, hovered } = this.highlight;
+    if (dofIndex === selected) result.setHex(theme.selected);
+    else if (dofIndex === hovered) result.setHex(theme.hovered);
     else if (dof.kind !== "spherical" && isAtLimit(dof, value)) result.setHex(theme.atLimit);
     else if (dof.locked) result.setHex(theme.locked);
     else if (dof.mimics >= 0) result.setHex(theme.mimic);
@@ -132,12 +132,12 @@ export class Markers {
   }
 }
 
-/** share: size of the marker divided by the radius of the model. */
-function markerShape(dof: DofInfo, share: number, isCoarse: boolean): MarkerShape {
+/** sizeRatio: size of the marker divided by the radius of the model. */
+function markerShape(dof: DofInfo, sizeRatio: number, isCoarse: boolean): MarkerShape {
   const { kind, lower, upper } = dof;
   if (kind === "translation") return { kind, segments: 0, hasLimits: true };
   const [low, high] = kind === "rotation" ? arc(dof, 0) : [0, FULL_ROTATION];
-  return { kind, segments: arcSegments(share, high - low, isCoarse), hasLimits: lower !== null || upper !== null };
+  return { kind, segments: arcSegments(sizeRatio, high - low, isCoarse), hasLimits: lower !== null || upper !== null };
 }
 
 /** The geometry of a marker, and a geometry without the sector that is drawn through bodies. */
@@ -162,9 +162,9 @@ function arc({ lower, upper }: DofInfo, value: number): [number, number] {
   return [value - FULL_ROTATION / 2, value + FULL_ROTATION / 2];
 }
 
-/** size: size of the marker, m; maxHalfLength: maximum half length of a rail, m. */
+/** Writes range and value of a dof for the shader. size: of the marker, m; maxHalfLength: of a rail, m. */
 function writeRange(
-  items: InstanceTexture,
+  instances: InstanceTexture,
   k: number,
   dof: DofInfo,
   value: number,
@@ -177,17 +177,17 @@ function writeRange(
     const isPartialRotation = high - low < FULL_ROTATION - 1e-9;
     const lowStop = isPartialRotation || lower !== null ? 1 : 0;
     const highStop = isPartialRotation || upper !== null ? 2 : 0;
-    items.setRange(k, low, high, value, lowStop + highStop);
+    instances.setRange(k, low, high, value, lowStop + highStop);
     return;
   }
   const hasLow = lower !== null && value - lower < maxHalfLength;
   const hasHigh = upper !== null && upper - value < maxHalfLength;
   const low = hasLow ? lower : value - (lower === null ? FREE_RAIL_RATIO * size : maxHalfLength);
   const high = hasHigh ? upper : value + (upper === null ? FREE_RAIL_RATIO * size : maxHalfLength);
-  items.setRange(k, low / size, high / size, value / size, (hasLow ? 1 : 0) + (hasHigh ? 2 : 0));
+  instances.setRange(k, low / size, high / size, value / size, (hasLow ? 1 : 0) + (hasHigh ? 2 : 0));
 }
 
-/** Size of a marker: slightly larger than the bodies at the joint, within limits; markers of one joint are nested. */
+/** Size of a marker, m: slightly larger than the bodies at the joint; rotation markers of one joint are nested. */
 function markerSize(model: Model, dof: DofInfo): number {
   const joint = model.joints[dof.joint]!;
   const thickness = Math.max(
@@ -200,21 +200,21 @@ function markerSize(model: Model, dof: DofInfo): number {
   return size * (1 - 0.13 * Math.max(0, index));
 }
 
-/** Largest radius of the visual shapes of a link that contain a point, m. */
+/** Largest radius (m) of the visual shapes of a link that contain a point of the link; meshes are ignored. */
 function thicknessAt(model: Model, link: number, position: readonly number[]): number {
-  let largest = 0;
+  let largestThickness = 0;
   const maxThickness = 0.2 * model.radius; // shapes such as plates and trunks are too large for a marker and ignored
   for (const { kind, sizes, pose } of model.links[link]?.visuals ?? []) {
     if (kind === "mesh") continue;
-    local.fromArray(position as number[]).applyMatrix4(setFromPose(scaled, pose).invert());
+    local.fromArray(position as number[]).applyMatrix4(setFromPose(shapePose, pose).invert());
     const [a = 0, b = 0, c = 0] = sizes;
     const [x, y, z] = [Math.abs(local.x), Math.abs(local.y), Math.abs(local.z)];
     if (kind === "box") {
       const thickness = 0.6 * [a, b, c].sort((first, second) => first - second)[1]!;
       const isInside = thickness < maxThickness && Math.max(x - a / 2, y - b / 2, z - c / 2) < 0.02 * model.radius;
-      if (isInside) largest = Math.max(largest, thickness);
+      if (isInside) largestThickness = Math.max(largestThickness, thickness);
     } else if (a < maxThickness && Math.hypot(x, y, Math.max(0, z - (kind === "sphere" ? 0 : b / 2))) <= a)
-      largest = Math.max(largest, a);
+      largestThickness = Math.max(largestThickness, a);
   }
-  return largest;
+  return largestThickness;
 }

@@ -87,17 +87,17 @@ export class Materials {
   readonly hovered = this.lit({ glowing: 0.22 });
   readonly selected = this.lit({ glowing: 0.32 });
   /** Transparent bodies; their opacity is in the alpha of the vertex colours. */
-  readonly glass = this.lit({ isGlass: true });
+  readonly glass = this.lit({ isTransparent: true });
   /** Bodies in contact, opaque or transparent. */
   readonly contact = this.lit({ wash: 0.85 });
-  readonly contactGlass = this.lit({ isGlass: true, wash: 0.85 });
-  readonly obstacle = this.lit({ isGlass: true, opacity: 0.72 });
-  readonly obstacleHovered = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.22 });
-  readonly obstacleSelected = this.lit({ isGlass: true, opacity: 0.72, glowing: 0.32 });
-  readonly obstacleContact = this.lit({ isGlass: true, opacity: 0.72, wash: 0.8 });
-  readonly alternative = this.lit({ isGlass: true, opacity: 0.26, wash: 0.75 });
+  readonly contactGlass = this.lit({ isTransparent: true, wash: 0.85 });
+  readonly obstacle = this.lit({ isTransparent: true, opacity: 0.72 });
+  readonly obstacleHovered = this.lit({ isTransparent: true, opacity: 0.72, glowing: 0.22 });
+  readonly obstacleSelected = this.lit({ isTransparent: true, opacity: 0.72, glowing: 0.32 });
+  readonly obstacleContact = this.lit({ isTransparent: true, opacity: 0.72, wash: 0.8 });
+  readonly alternative = this.lit({ isTransparent: true, opacity: 0.26, wash: 0.75 });
   /** Terrain, which fades into the background at its edges. */
-  readonly ground = this.lit({ facesBoth: true, isGlass: true });
+  readonly ground = this.lit({ isTwoSided: true, isTransparent: true });
   readonly collider = new MeshBasicMaterial({
     transparent: true,
     opacity: 0.16,
@@ -200,9 +200,9 @@ export class Materials {
     this.colliderContactEdges.color.setHex(theme.contact);
   }
 
-  /** Directs the light from behind a viewer at `from`, so that the visible sides are bright. */
-  aimLights(from: Vector3): void {
-    const side = new Vector3(from.x, from.y, 0);
+  /** Directs the light from behind a viewer in the direction `toViewer`, so that the visible sides are bright. */
+  aimLights(toViewer: Vector3): void {
+    const side = new Vector3(toViewer.x, toViewer.y, 0);
     if (side.lengthSq() < 1e-6) side.set(0, -1, 0);
     side.normalize();
     const across = new Vector3(-side.y, side.x, 0);
@@ -211,14 +211,16 @@ export class Materials {
   }
 
   /**
-   * Casts shadows on the plane through `origin` perpendicular to `normal`; they fade at a height of `reach` (m).
+   * Casts shadows on the plane through `origin` perpendicular to `normal`. Shadows of bodies at a height of `reach` (m)
+   * are nearly invisible.
    * steepness: direction of the shadows; 0: along the light, 1: perpendicular to the plane.
    */
   castShadowsOnto(origin: Vector3, normal: Vector3, reach: number, steepness: number): void {
-    const { planeProjection, planeNormal, planeHeight, reach: far } = this.shadow.uniforms;
+    const { planeProjection, planeNormal, planeHeight, reach: reachUniform } = this.shadow.uniforms;
     const sun = this.lights.toSun.clone().lerp(normal, steepness).normalize();
     const height = origin.dot(normal);
     const slope = sun.dot(normal);
+    // the projection along the light: p - s (n·p - height)
     const s = sun.toArray().map((x) => x / slope) as [number, number, number];
     const n = normal;
     (planeProjection!.value as Matrix4).set(
@@ -241,15 +243,16 @@ export class Materials {
     );
     (planeNormal!.value as Vector3).copy(normal);
     planeHeight!.value = height;
-    far!.value = reach;
+    reachUniform!.value = reach;
   }
 
+  /** A material with light. glowing: strength of the colour `glow`; wash: share of the colour `ink`. */
   private lit(options: {
     glowing?: number;
     opacity?: number;
     wash?: number;
-    isGlass?: boolean;
-    facesBoth?: boolean;
+    isTransparent?: boolean;
+    isTwoSided?: boolean;
     isMerged?: boolean;
   }): ShaderMaterial {
     const uniforms: Record<string, { value: unknown }> = {
@@ -264,11 +267,11 @@ export class Materials {
       uniforms,
       vertexShader: LIT_VERTEX,
       fragmentShader: SHADE_FRAGMENT,
-      defines: { FACES_BOTH: options.facesBoth ? 1 : 0 },
-      transparent: options.isGlass ?? false,
-      depthWrite: !options.isGlass,
+      defines: { FACES_BOTH: options.isTwoSided ? 1 : 0 },
+      transparent: options.isTransparent ?? false,
+      depthWrite: !options.isTransparent,
       blending: NormalBlending,
-      side: options.facesBoth ? DoubleSide : FrontSide,
+      side: options.isTwoSided ? DoubleSide : FrontSide,
     });
     return options.isMerged ? asMerged(material, uniforms) : material;
   }

@@ -46,7 +46,7 @@ export class MergedMeshes {
     this.shadow = new Mesh(geometry, mergedShadow);
     this.shadow.renderOrder = -3;
     for (const mesh of [this.body, this.shadow]) {
-      mesh.frustumCulled = false; // the shader changes its position
+      mesh.frustumCulled = false; // the shader moves the vertices
       mesh.matrixAutoUpdate = false;
       this.group.add(mesh);
     }

@@ -18,9 +18,9 @@ export interface Piece {
 /** URL paths of the files that a mesh refers to, by their names in the mesh file. */
 type Dependencies = Record<string, string>;
 
-const MAX_CACHED = 256;
+const MAX_CACHED_MESHES = 256; // a full cache is cleared
 // replaces missing textures: one white pixel
-const WHITE =
+const WHITE_PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsRYLRQAAAABJRU5ErkJggg==";
 const cache = new Map<string, Promise<Piece[]>>();
 
@@ -41,7 +41,7 @@ function fetchMesh(address: string, extension: string, dependencies: Dependencie
   let pieces = cache.get(key);
   if (pieces === undefined) {
     pieces = load(address, extension.toLowerCase().replace(/^\./, ""), dependencies);
-    if (cache.size >= MAX_CACHED) cache.clear();
+    if (cache.size >= MAX_CACHED_MESHES) cache.clear();
     cache.set(key, pieces);
     pieces.catch(() => cache.delete(key));
   }
@@ -64,7 +64,7 @@ async function load(address: string, extension: string, dependencies: Dependenci
       const texts = await Promise.all(libraries.map(async (name) => (await fetchFile(dependencies[name]!)).text()));
       const materials = new MTLLoader(files.manager).parse(texts.join("\n"), "");
       const scene = new OBJLoader().setMaterials(materials).parse(await response.text());
-      await files.loaded();
+      await files.waitUntilLoaded();
       return meshPieces(scene);
     }
     case "dae": {
@@ -75,8 +75,8 @@ async function load(address: string, extension: string, dependencies: Dependenci
         // TGA files have a separate loader, which would not find the address
         .replace(/\.tga\s*<\/init_from>/gi, "</init_from>");
       const scene = new ColladaLoader(files.manager).parse(text, "")?.scene;
-      if (!scene) throw new Error("it contains no geometry");
-      await files.loaded();
+      if (!scene) throw new Error("the file contains no geometry");
+      await files.waitUntilLoaded();
       return meshPieces(scene);
     }
     case "glb":
@@ -94,7 +94,7 @@ async function load(address: string, extension: string, dependencies: Dependenci
 
 async function fetchFile(address: string): Promise<Response> {
   const response = await fetchWithAccess(address);
-  if (!response.ok) throw new Error(`the server does not have the file (${response.status})`);
+  if (!response.ok) throw new Error(`the server does not have the file (HTTP status ${response.status})`);
   return response;
 }
 
@@ -105,7 +105,7 @@ class DependencyFiles {
   private resolveLoaded: (() => void) | null = null;
 
   constructor(private readonly dependencies: Dependencies) {
-    this.manager.setURLModifier((name) => (/^(data|blob):/.test(name) ? name : (this.find(name) ?? WHITE)));
+    this.manager.setURLModifier((name) => (/^(data|blob):/.test(name) ? name : (this.find(name) ?? WHITE_PIXEL)));
     this.manager.onStart = () => (this.isBusy = true);
     this.manager.onLoad = () => {
       this.isBusy = false;
@@ -114,7 +114,7 @@ class DependencyFiles {
   }
 
   /** Resolves when all textures are loaded or have failed. */
-  loaded(): Promise<void> {
+  waitUntilLoaded(): Promise<void> {
     return this.isBusy ? new Promise((resolveLoaded) => (this.resolveLoaded = resolveLoaded)) : Promise.resolve();
   }
 
@@ -123,7 +123,7 @@ class DependencyFiles {
     const { buffers = [] } = JSON.parse(text) as { buffers?: { uri?: string }[] };
     for (const { uri = "" } of buffers) {
       if (!uri.startsWith("data:") && this.find(uri) === undefined)
-        throw new Error(`the file '${uri.slice(0, 80)}', which it refers to, is missing; pack it into the zip file`);
+        throw new Error(`it refers to the file '${uri.slice(0, 80)}', which is missing; add that file to the zip file`);
     }
   }
 
@@ -138,7 +138,7 @@ function fileName(name: string): string {
   return name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1);
 }
 
-/** isLinear: colours are linear, not sRGB. */
+/** The meshes of a loaded file. isLinear: whether colours are linear, not sRGB. */
 function meshPieces(root: Object3D, isLinear = false): Piece[] {
   const pieces: Piece[] = [];
   root.updateMatrixWorld(true);
@@ -153,13 +153,13 @@ function meshPieces(root: Object3D, isLinear = false): Piece[] {
       const material = materials[group?.materialIndex ?? 0];
       const colour = material !== undefined && "color" in material ? (material.color as Color).clone() : null;
       if (isLinear) colour?.convertLinearToSRGB();
-      const coloured = withFileColours(
+      const colouredGeometry = withFileColours(
         group ? extractGroup(source, group.start, group.count) : source.clone(),
         material,
         colour,
         isLinear,
       );
-      const geometry = stripAttributes(coloured);
+      const geometry = stripAttributes(colouredGeometry);
       geometry.applyMatrix4(object.matrixWorld);
       if (object.matrixWorld.determinant() < 0) flipTriangles(geometry);
       // a white material without a name is the default of the loader
@@ -170,7 +170,7 @@ function meshPieces(root: Object3D, isLinear = false): Piece[] {
       );
     }
   });
-  if (pieces.length === 0) throw new Error("it contains no geometry");
+  if (pieces.length === 0) throw new Error("the file contains no geometry");
   return pieces;
 }
 

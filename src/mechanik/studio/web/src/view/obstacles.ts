@@ -1,4 +1,4 @@
-// Meshes of obstacles, in one colour; red for obstacles in contact.
+// Meshes of obstacles, in their own colour or the colour of the theme; red for obstacles in contact.
 import { Box3, Color, Group, Mesh, Sphere, Vector3, type BufferGeometry, type Raycaster } from "three";
 import type { Model, ObstacleInfo } from "../messages";
 import type { Materials } from "./materials";
@@ -8,7 +8,7 @@ import { setFromPose } from "./pose_matrix";
 import { mergeAll, primitiveGeometry } from "./shapes";
 import type { Theme } from "./theme";
 
-const MAX_FRAMED_SIZE = 8; // in radii of the model; larger obstacles such as a floor are not framed
+const MAX_FRAMED_SIZE = 8; // in radii of the model; larger obstacles such as a floor are not framed and not picked
 
 interface DrawnObstacle {
   info: ObstacleInfo;
@@ -23,7 +23,7 @@ export class ObstacleMeshes {
   private drawn: DrawnObstacle[] = [];
   private model: Model | null = null;
   private theme: Theme;
-  private inContact: ReadonlySet<string> = new Set();
+  private namesInContact: ReadonlySet<string> = new Set();
   private highlighted: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
   private hasShadows = true;
 
@@ -39,10 +39,10 @@ export class ObstacleMeshes {
 
   /** Shows new obstacles, or moves the present obstacles if only their poses have changed. */
   load(infos: ObstacleInfo[], model: Model | null): void {
-    const isMoved = model === this.model && sameShapes(infos, this.infos);
+    const hasSameShapes = model === this.model && sameShapes(infos, this.infos);
     this.infos = infos;
     this.model = model;
-    if (isMoved) {
+    if (hasSameShapes) {
       for (const obstacle of this.drawn) {
         obstacle.info = infos.find(({ name }) => name === obstacle.info.name)!;
         applyPose(obstacle);
@@ -68,14 +68,14 @@ export class ObstacleMeshes {
     this.load(infos, model);
   }
 
-  castShadows(on: boolean): void {
-    this.hasShadows = on;
-    for (const { shadow } of this.drawn) shadow.visible = on;
+  castShadows(isOn: boolean): void {
+    this.hasShadows = isOn;
+    for (const { shadow } of this.drawn) shadow.visible = isOn;
   }
 
   /** Sets the names of obstacles in contact. */
   setContacts(names: ReadonlySet<string>): void {
-    this.inContact = names;
+    this.namesInContact = names;
     for (const obstacle of this.drawn) this.updateMaterial(obstacle);
   }
 
@@ -117,11 +117,11 @@ export class ObstacleMeshes {
   private async fetchMesh(info: ObstacleInfo): Promise<void> {
     try {
       const pieces = await fetchShape(info.shape);
-      const present = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
+      const currentInfo = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
       // the obstacle was removed or is already drawn
-      if (!present || this.drawn.some((obstacle) => obstacle.info.name === present.name)) return;
+      if (!currentInfo || this.drawn.some((obstacle) => obstacle.info.name === currentInfo.name)) return;
       this.add(
-        present,
+        currentInfo,
         pieces.map(({ geometry }) => geometry.deleteAttribute("color")),
       );
       this.onChange();
@@ -140,7 +140,7 @@ export class ObstacleMeshes {
     mesh.name = info.name;
     const shadow = new Mesh(mesh.geometry, this.materials.shadow);
     shadow.matrixAutoUpdate = false;
-    shadow.frustumCulled = false; // the shader moves it
+    shadow.frustumCulled = false; // the shader moves the vertices
     shadow.renderOrder = -3;
     shadow.visible = this.hasShadows;
     mesh.add(shadow);
@@ -155,9 +155,9 @@ export class ObstacleMeshes {
     const { obstacle, obstacleHovered, obstacleSelected, obstacleContact, rim } = this.materials;
     const isSelected = drawn.info.name === this.highlighted.selected;
     const isHovered = drawn.info.name === this.highlighted.hovered;
-    const highlighted = isSelected ? obstacleSelected : isHovered ? obstacleHovered : obstacle;
-    // the rim still marks the selection
-    drawn.mesh.material = this.inContact.has(drawn.info.name) ? obstacleContact : highlighted;
+    const highlightMaterial = isSelected ? obstacleSelected : isHovered ? obstacleHovered : obstacle;
+    // the rim shows the selection of an obstacle in contact
+    drawn.mesh.material = this.namesInContact.has(drawn.info.name) ? obstacleContact : highlightMaterial;
     drawn.rim?.removeFromParent();
     drawn.rim = null;
     if (isSelected) drawn.mesh.add((drawn.rim = new Mesh(drawn.mesh.geometry, rim)));
@@ -176,10 +176,10 @@ function boxAround({ mesh }: DrawnObstacle): Box3 {
   return new Box3().copy(mesh.geometry.boundingBox!).applyMatrix4(mesh.matrixWorld);
 }
 
-/** Whether only poses differ. */
-function sameShapes(first: ObstacleInfo[], second: ObstacleInfo[]): boolean {
+/** Whether two lists of obstacles differ only in poses. */
+function sameShapes(infos: ObstacleInfo[], otherInfos: ObstacleInfo[]): boolean {
   const shapeKey = ({ name, shape }: ObstacleInfo) => JSON.stringify([name, { ...shape, pose: 0 }]);
-  return first.length === second.length && first.every(
-    (info, k) => info === second[k] || shapeKey(info) === shapeKey(second[k]!),
+  return infos.length === otherInfos.length && infos.every(
+    (info, k) => info === otherInfos[k] || shapeKey(info) === shapeKey(otherInfos[k]!),
   );
 }

@@ -1,8 +1,8 @@
-// Objects drawn over bodies: opaque where they are visible, and faint through bodies if requested.
+// Objects such as dof markers: fully visible in front of bodies, and faint through bodies if requested.
 import { DoubleSide, Group, GreaterDepth, Mesh, ShaderMaterial, type BufferGeometry } from "three";
 import { INSTANCE_GLSL, InstanceTexture, mergeInstances } from "./instance_texture";
 
-const HIDDEN_OPACITY = 0.42; // share of the opacity behind a body
+const HIDDEN_OPACITY = 0.42; // opacity behind a body, as a share of the opacity in front of it
 
 /**
  * Many objects in two draw calls. Each object has a matrix, a tint (an alpha above 1 makes the object more visible
@@ -13,7 +13,7 @@ export class Overlay {
   readonly instances: InstanceTexture;
   private readonly meshes: Mesh<BufferGeometry, ShaderMaterial>[] = [];
 
-  /** throughBodies: simpler geometries that are drawn through bodies. */
+  /** throughBodies: geometries that are drawn through bodies; they may be simpler than `shapes`. */
   constructor(shapes: BufferGeometry[], vertexShader: string = PLAIN_VERTEX, throughBodies: BufferGeometry[] = shapes) {
     this.instances = new InstanceTexture(shapes.length);
     if (shapes.length === 0) return;
@@ -23,15 +23,15 @@ export class Overlay {
     faintMaterial.depthFunc = GreaterDepth;
     this.meshes = [new Mesh(hiddenGeometry, faintMaterial), new Mesh(visibleGeometry, this.material(vertexShader, 1))];
     this.meshes.forEach((mesh, k) => {
-      mesh.frustumCulled = false; // the shader changes its position
+      mesh.frustumCulled = false; // the shader moves the vertices
       mesh.matrixAutoUpdate = false;
       mesh.renderOrder = 3 + k;
       this.group.add(mesh);
     });
   }
 
-  drawThrough(on: boolean): void {
-    if (this.meshes[0]) this.meshes[0].visible = on;
+  drawThrough(isOn: boolean): void {
+    if (this.meshes[0]) this.meshes[0].visible = isOn;
   }
 
   dispose(): void {

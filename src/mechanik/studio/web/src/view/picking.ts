@@ -6,7 +6,7 @@ import type { Hit } from "./hit";
 import type { SceneGraph } from "./scene_graph";
 
 // maximum distance to the pointer, px: the precision of a finger or a fast mouse
-const MAX_PIXELS = { goal: 11, marker: 9, markerOnBody: 5 }; // smaller on a body, which the user probably means
+const MAX_PIXELS = { goal: 11, marker: 9, markerOnBody: 5 }; // on a body, the user probably means the body
 
 /** Finds the point that is nearest to the pointer on the screen. */
 class NearestPoint<T> {
@@ -14,7 +14,7 @@ class NearestPoint<T> {
   readonly point = new Vector3();
   private readonly projected = new Vector3();
 
-  /** best: maximum distance, px; pointer: x and y from -1 to 1; area: area of the image, px. */
+  /** bestDistance: at first the maximum distance, px; pointer: x and y from -1 to 1; area: area of the image, px. */
   constructor(
     private bestDistance: number,
     private readonly camera: Camera,

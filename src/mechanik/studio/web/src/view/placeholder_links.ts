@@ -1,4 +1,5 @@
-// Placeholder of a link without visual shapes: a bar between two joints, or a plate for three or more joints.
+// Placeholder of a link without visual shapes: a sphere for one joint, a bar for two joints, and a plate or bars for
+// three or more joints.
 import { BufferAttribute, BufferGeometry, CylinderGeometry, Quaternion, SphereGeometry, Vector3 } from "three";
 import type { Model } from "../messages";
 import { sphereGeometry, mergeAll } from "./shapes";
@@ -21,19 +22,20 @@ export function jointPositions(model: Model, link: number): Vector3[] {
   return positions;
 }
 
-/** The placeholder in the frame of the link. thickness: radius of a bar at its thick end, m; segments: per circle. */
-export function placeholder(positions: Vector3[], thickness: number, segments: number): BufferGeometry {
+/** The placeholder in the frame of the link. radius: of a bar at its thick end, m; segments: per circle. */
+export function placeholder(positions: Vector3[], radius: number, segments: number): BufferGeometry {
   const origin = positions[0]!;
-  if (positions.length === 1) return sphereAt(origin, thickness, segments);
-  if (positions.length === 2) return bar(origin, positions[1]!, thickness, 0.72 * thickness, segments);
+  if (positions.length === 1) return sphereAt(origin, radius, segments);
+  if (positions.length === 2) return bar(origin, positions[1]!, radius, 0.72 * radius, segments);
   const outline = hull(positions);
   const parts =
     outline === null
-      ? positions.slice(1).map((place) => bar(origin, place, thickness, 0.72 * thickness, segments))
-      : rim(outline, thickness, segments);
+      ? positions.slice(1).map((position) => bar(origin, position, radius, 0.72 * radius, segments))
+      : rim(outline, radius, segments);
   // a sphere shows each joint inside the plate
   if (outline !== null)
-    for (const place of positions) if (!outline.includes(place)) parts.push(sphereAt(place, 0.8 * thickness, segments));
+    for (const position of positions)
+      if (!outline.includes(position)) parts.push(sphereAt(position, 0.8 * radius, segments));
   return mergeAll(parts);
 }
 
@@ -41,29 +43,32 @@ function sphereAt(position: Vector3, radius: number, segments: number): BufferGe
   return sphereGeometry(radius, segments).translate(position.x, position.y, position.z);
 }
 
-/** A bar with rounded ends, thick at `a`. */
-function bar(a: Vector3, b: Vector3, thick: number, thin: number, segments: number): BufferGeometry {
-  const along = b.clone().sub(a);
-  const length = along.length();
+/** A bar with rounded ends from `a` to `b`, with these radii at its ends, m. */
+function bar(a: Vector3, b: Vector3, radiusA: number, radiusB: number, segments: number): BufferGeometry {
+  const direction = b.clone().sub(a);
+  const length = direction.length();
   const [quarter, rows] = [Math.PI / 2, Math.ceil(segments / 4)];
-  const rod = new CylinderGeometry(thin, thick, length, segments, 1, true).translate(0, length / 2, 0);
-  const start = new SphereGeometry(thick, segments, rows, 0, 4 * quarter, quarter, quarter);
-  const end = new SphereGeometry(thin, segments, rows, 0, 4 * quarter, 0, quarter).translate(0, length, 0);
-  const rotation = new Quaternion().setFromUnitVectors(Y, along.normalize());
+  const rod = new CylinderGeometry(radiusB, radiusA, length, segments, 1, true).translate(0, length / 2, 0);
+  const start = new SphereGeometry(radiusA, segments, rows, 0, 4 * quarter, quarter, quarter);
+  const end = new SphereGeometry(radiusB, segments, rows, 0, 4 * quarter, 0, quarter).translate(0, length, 0);
+  const rotation = new Quaternion().setFromUnitVectors(Y, direction.normalize());
   return mergeAll([rod, start, end]).applyQuaternion(rotation).translate(a.x, a.y, a.z);
 }
 
-function rim(outline: Vector3[], thickness: number, segments: number): BufferGeometry[] {
-  const thin = 0.62 * thickness;
-  const bars = outline.map((place, k) => bar(place, outline[(k + 1) % outline.length]!, thin, thin, segments));
-  return [...bars, plate(outline, 0.35 * thickness)];
+/** A plate with bars along its edges. radius: of a bar of the link, m. */
+function rim(outline: Vector3[], radius: number, segments: number): BufferGeometry[] {
+  const edgeRadius = 0.62 * radius;
+  const bars = outline.map((position, k) =>
+    bar(position, outline[(k + 1) % outline.length]!, edgeRadius, edgeRadius, segments),
+  );
+  return [...bars, plate(outline, 0.35 * radius)];
 }
 
-/** The convex hull of the positions, in order, if they are in a plane; null otherwise. */
+/** The convex hull of positions that are nearly in a plane, in order; null for other positions and for a line. */
 function hull(positions: Vector3[]): Vector3[] | null {
-  const middle = positions.reduce((sum, place) => sum.add(place), new Vector3()).divideScalar(positions.length);
-  const reach = Math.max(...positions.map((place) => place.distanceTo(middle)));
-  const offsets = positions.map((place) => place.clone().sub(middle));
+  const centre = positions.reduce((sum, position) => sum.add(position), new Vector3()).divideScalar(positions.length);
+  const reach = Math.max(...positions.map((position) => position.distanceTo(centre)));
+  const offsets = positions.map((position) => position.clone().sub(centre));
   const normal = new Vector3();
   for (const a of offsets)
     for (const b of offsets) {
@@ -72,16 +77,16 @@ function hull(positions: Vector3[]): Vector3[] | null {
     }
   if (normal.length() < 0.02 * reach * reach) return null; // all on a line
   normal.normalize();
-  if (offsets.some((place) => Math.abs(place.dot(normal)) > 0.15 * reach)) return null;
+  if (offsets.some((position) => Math.abs(position.dot(normal)) > 0.15 * reach)) return null;
   const u = offsets
-    .reduce((best, place) => (place.length() > best.length() ? place : best))
+    .reduce((best, position) => (position.length() > best.length() ? position : best))
     .clone()
     .normalize();
   const v = normal.clone().cross(u);
-  const flat = positions.map((place, k) => ({ place, x: offsets[k]!.dot(u), y: offsets[k]!.dot(v) }));
-  flat.sort((p, q) => p.x - q.x || p.y - q.y);
-  const halfHull = (points: typeof flat) => {
-    const chain: typeof flat = [];
+  const flatPoints = positions.map((position, k) => ({ position, x: offsets[k]!.dot(u), y: offsets[k]!.dot(v) }));
+  flatPoints.sort((p, q) => p.x - q.x || p.y - q.y);
+  const halfHull = (points: typeof flatPoints) => {
+    const chain: typeof flatPoints = [];
     for (const p of points) {
       while (chain.length > 1) {
         const [a, b] = [chain.at(-2)!, chain.at(-1)!];
@@ -92,7 +97,7 @@ function hull(positions: Vector3[]): Vector3[] | null {
     }
     return chain.slice(0, -1);
   };
-  return [...halfHull(flat), ...halfHull(flat.reverse())].map((p) => p.place);
+  return [...halfHull(flatPoints), ...halfHull(flatPoints.reverse())].map((p) => p.position);
 }
 
 /** A flat convex plate. */
@@ -103,7 +108,7 @@ function plate(outline: Vector3[], thickness: number): BufferGeometry {
   const normals: number[] = [];
   const index: number[] = [];
   for (const side of [1, -1]) {
-    const first = vertices.length / 3;
+    const firstVertex = vertices.length / 3;
     for (const corner of outline) {
       vertices.push(
         ...corner
@@ -114,8 +119,8 @@ function plate(outline: Vector3[], thickness: number): BufferGeometry {
       normals.push(...normal.clone().multiplyScalar(side).toArray());
     }
     for (let k = 1; k + 1 < outline.length; k++) {
-      if (side > 0) index.push(first, first + k, first + k + 1);
-      else index.push(first, first + k + 1, first + k);
+      if (side > 0) index.push(firstVertex, firstVertex + k, firstVertex + k + 1);
+      else index.push(firstVertex, firstVertex + k + 1, firstVertex + k);
     }
   }
   const geometry = new BufferGeometry();

@@ -18,8 +18,8 @@ export function planeOfMotion(model: Model, frames: JointFrames): Vector3 | null
   if (rotations.length < 2 || model.dofs.some((dof) => dof.kind === "spherical")) return null;
   normal.copy(axisOf(frames.frames[rotations[0]!]!));
   for (const [k, dof] of model.dofs.entries()) {
-    const along = Math.abs(axisOf(frames.frames[k]!).dot(normal));
-    if (dof.kind === "rotation" ? along < 0.9999 : along > 0.01) return null;
+    const cosine = Math.abs(axisOf(frames.frames[k]!).dot(normal));
+    if (dof.kind === "rotation" ? cosine < 0.9999 : cosine > 0.01) return null;
   }
   return normal.dot(new Vector3(...model.view_from)) < 0 ? normal.negate() : normal;
 }

@@ -1,11 +1,13 @@
-// Render quality: the finest level that the machine can draw fast enough. The level never increases, to avoid flicker.
+// Render quality: the finest level that the machine can draw fast enough. A reduced quality is not increased again, to
+// avoid flicker.
 import type { WebGLRenderer } from "three";
 
 interface Level {
-  ratio: number; // maximum pixels per CSS pixel
+  ratio: number; // maximum number of pixels per CSS pixel
   shadows: boolean;
 }
 
+/** Levels from the finest to the coarsest. */
 const LEVELS: Level[] = [
   { ratio: 2, shadows: true },
   { ratio: 1, shadows: true },
@@ -13,19 +15,19 @@ const LEVELS: Level[] = [
   { ratio: 0.75, shadows: false },
   { ratio: 0.6, shadows: false },
 ];
-const MAX_DRAW_MS = 18; // median time of a drawn frame; with other work, about 40 frames per second
-const MEASURE_EVERY = 2; // every second drawn frame is measured
+const MAX_DRAW_MS = 18; // maximum of the median draw time; with other work, about 40 frames per second
+const MEASURE_INTERVAL = 2; // every second drawn frame is measured
 const MEDIAN_SAMPLES = 9;
 const MAX_MEASURED_MS = 500; // longer times are shader compilation or a sleeping tab
 
 export class RenderQuality {
   /** Whether the level is kept, for screenshots. */
   isFixed = false;
-  private level = 0;
-  private draws = 0;
+  private level = 0; // index in LEVELS
+  private drawCount = 0;
   private isMeasuring = false;
-  private readonly times: number[] = [];
-  private readonly stamps: number[] = [];
+  private readonly drawDurations: number[] = []; // ms
+  private readonly drawStarts: number[] = []; // ms
 
   /** onChange: called after a change of the level; the view must be drawn again. */
   constructor(
@@ -39,7 +41,7 @@ export class RenderQuality {
   }
 
   /** Pixels per CSS pixel of the finest level. */
-  get finest(): number {
+  get finestRatio(): number {
     return ratioOf(LEVELS[0]!);
   }
 
@@ -49,13 +51,14 @@ export class RenderQuality {
 
   /** Median time of the last measured frames, ms, from the first command to the last pixel; 0: nothing measured. */
   get drawTime(): number {
-    return this.times.length === 0 ? 0 : [...this.times].sort((a, b) => a - b)[this.times.length >> 1]!;
+    const durations = [...this.drawDurations].sort((a, b) => a - b);
+    return durations[durations.length >> 1] ?? 0;
   }
 
   /** Frames drawn in the last second. */
   get framesPerSecond(): number {
-    const since = performance.now() - 1000;
-    return this.stamps.filter((stamp) => stamp > since).length;
+    const startTime = performance.now() - 1000;
+    return this.drawStarts.filter((time) => time > startTime).length;
   }
 
   /** Sets the pixels per CSS pixel. */
@@ -68,9 +71,9 @@ export class RenderQuality {
     const start = performance.now();
     this.drawAt(this.ratio);
     draw();
-    this.stamps.push(start);
-    if (this.stamps.length > 240) this.stamps.splice(0, 120);
-    if (!this.isMeasuring && ++this.draws % MEASURE_EVERY === 0) this.measureGpu(start);
+    this.drawStarts.push(start);
+    if (this.drawStarts.length > 240) this.drawStarts.splice(0, 120);
+    if (!this.isMeasuring && ++this.drawCount % MEASURE_INTERVAL === 0) this.measureGpu(start);
   }
 
   /** Polls until the graphics commands are done, since waiting would block the page. */
@@ -81,33 +84,34 @@ export class RenderQuality {
     gl.flush();
     this.isMeasuring = true;
     const poll = () => {
-      const time = performance.now() - start;
-      if (time < MAX_MEASURED_MS && gl.getSyncParameter(fence, gl.SYNC_STATUS) !== gl.SIGNALED) {
+      const duration = performance.now() - start;
+      if (duration < MAX_MEASURED_MS && gl.getSyncParameter(fence, gl.SYNC_STATUS) !== gl.SIGNALED) {
         setTimeout(poll, 1);
         return;
       }
       gl.deleteSync(fence);
       this.isMeasuring = false;
-      if (time < MAX_MEASURED_MS) this.addSample(time);
+      if (duration < MAX_MEASURED_MS) this.addSample(duration);
     };
     setTimeout(poll, 1);
   }
 
-  private addSample(time: number): void {
-    this.times.push(time);
-    if (this.times.length < MEDIAN_SAMPLES) return;
-    const current = LEVELS[this.level]!;
-    const next = LEVELS.findIndex(
-      (step, k) => k > this.level && (ratioOf(step) < ratioOf(current) || step.shadows !== current.shadows),
+  private addSample(duration: number): void {
+    this.drawDurations.push(duration);
+    if (this.drawDurations.length < MEDIAN_SAMPLES) return;
+    const level = LEVELS[this.level]!;
+    const nextLevel = LEVELS.findIndex(
+      (coarserLevel, k) =>
+        k > this.level && (ratioOf(coarserLevel) < ratioOf(level) || coarserLevel.shadows !== level.shadows),
     );
-    if (this.drawTime > MAX_DRAW_MS && next > 0 && !this.isFixed) {
-      this.level = next;
-      this.times.length = 0;
+    if (this.drawTime > MAX_DRAW_MS && nextLevel > 0 && !this.isFixed) {
+      this.level = nextLevel;
+      this.drawDurations.length = 0;
       this.onChange();
-    } else this.times.shift();
+    } else this.drawDurations.shift();
   }
 }
 
-function ratioOf(step: Level): number {
-  return Math.min(window.devicePixelRatio, step.ratio);
+function ratioOf(level: Level): number {
+  return Math.min(window.devicePixelRatio, level.ratio);
 }

@@ -54,7 +54,7 @@ export class IdleRefiner {
   /** Refines the last frame; `redraw` draws the same frame. */
   draw(redraw: () => void): void {
     window.clearTimeout(this.timer);
-    this.quality.drawAt(this.quality.finest);
+    this.quality.drawAt(this.quality.finestRatio);
     const { width, height } = this.renderer.domElement;
     if (this.buffer?.width !== width || this.buffer.height !== height) {
       this.buffer?.dispose();

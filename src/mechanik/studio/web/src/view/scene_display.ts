@@ -8,11 +8,11 @@ import type { Store } from "../store";
  */
 export function sceneDisplay(store: Store): (scene: Scene) => boolean {
   let lastName = "";
-  return ({ name, shows_collisions: collisions }) => {
+  return ({ name, shows_collisions: showsCollisions }) => {
     const isNewScene = name !== lastName;
     lastName = name;
-    if (!isNewScene || collisions === store.display.collisions) return false;
-    store.display = { ...store.display, collisions };
+    if (!isNewScene || showsCollisions === store.display.collisions) return false;
+    store.display = { ...store.display, collisions: showsCollisions };
     store.emit("display", store.display);
     return true;
   };

@@ -182,24 +182,24 @@ export class SceneGraph {
 
   /** Positions floor and light for a model; returns the normal of the plane of motion of a planar mechanism. */
   placeFloor(model: Model): Vector3 | null {
-    const plane = this.joints === null ? null : planeOfMotion(model, this.joints);
-    const isVerticalPlane = plane !== null && Math.abs(plane.z) < 0.5;
-    const normal = isVerticalPlane ? plane : UP;
+    const planeNormal = this.joints === null ? null : planeOfMotion(model, this.joints);
+    const isVerticalPlane = planeNormal !== null && Math.abs(planeNormal.z) < 0.5;
+    const normal = isVerticalPlane ? planeNormal : UP;
     const origin = new Vector3(...model.centre);
-    const low = this.links.lowest(normal);
+    const lowestHeight = this.links.lowest(normal);
     const groundTolerance = GROUND_TOLERANCE * model.radius;
-    const level =
-      !isFinite(low) || (!isVerticalPlane && low < groundTolerance && low > -groundTolerance) ? 0 : low;
-    origin.addScaledVector(normal, level - (isVerticalPlane ? 0.04 * model.radius : 0) - origin.dot(normal));
+    const isOnGround = !isVerticalPlane && lowestHeight < groundTolerance && lowestHeight > -groundTolerance;
+    const floorHeight = !isFinite(lowestHeight) || isOnGround ? 0 : lowestHeight;
+    origin.addScaledVector(normal, floorHeight - (isVerticalPlane ? 0.04 * model.radius : 0) - origin.dot(normal));
     this.floor.moveTo(origin, normal, model.radius);
     this.materials.aimLights(new Vector3(...model.view_from));
     // a planar mechanism is seen along the normal of its plane, with short shadows
     const shadowReach = (isVerticalPlane ? 0.8 : 3) * model.radius;
-    this.materials.castShadowsOnto(origin, normal, shadowReach, plane === null ? 0.3 : 0.75);
-    return plane;
+    this.materials.castShadowsOnto(origin, normal, shadowReach, planeNormal === null ? 0.3 : 0.75);
+    return planeNormal;
   }
 
-  /** Position of a dof. */
+  /** Position of a dof in the world. */
   dofPosition(dof: number): Vector3 | undefined {
     const frame = this.joints?.frames[dof];
     return frame && new Vector3().setFromMatrixPosition(frame);

@@ -13,9 +13,9 @@ import { mergeGeometries, mergeVertices } from "three/addons/utils/BufferGeometr
 import type { Model, ShapeInfo } from "../messages";
 import { circleSegments, icosahedronSubdivisions, isMany } from "./tessellation";
 
-const CHAMFER = 0.12; // share of the radius or length of a cylinder
-const MIN_VISIBLE_CHAMFER = 0.006; // in radii of the model
-const MIN_THICKNESS = 1e-6; // m; thickness of flat bodies
+const CHAMFER = 0.12; // size of a chamfer, as a share of the radius or length of a cylinder
+const MIN_VISIBLE_CHAMFER = 0.006; // in radii of the model; smaller chamfers are not drawn
+const MIN_THICKNESS = 1e-6; // m; a flat body is drawn with this thickness
 
 /** The shape in its own frame; null for a mesh, which must be fetched. */
 export function primitiveGeometry(shape: ShapeInfo, { radius: modelRadius, links }: Model): BufferGeometry | null {
@@ -52,19 +52,21 @@ export function boxGeometry(x: number, y: number, z: number): BufferGeometry {
 
 /** A cylinder along z with chamfers. */
 export function cylinderGeometry(radius: number, length: number, segments: number): BufferGeometry {
-  const edge = CHAMFER * Math.min(radius, length);
-  const half = length / 2 - edge;
+  const chamfer = CHAMFER * Math.min(radius, length);
+  const halfLength = length / 2 - chamfer; // without chamfers
   const parts = [
-    new CylinderGeometry(radius, radius, 2 * half, segments, 1, true),
-    new CylinderGeometry(radius - edge, radius, edge, segments, 1, true).translate(0, half + edge / 2, 0),
-    new CylinderGeometry(radius, radius - edge, edge, segments, 1, true).translate(0, -half - edge / 2, 0),
-    new CircleGeometry(radius - edge, segments).rotateX(-Math.PI / 2).translate(0, length / 2, 0),
-    new CircleGeometry(radius - edge, segments).rotateX(Math.PI / 2).translate(0, -length / 2, 0),
+    new CylinderGeometry(radius, radius, 2 * halfLength, segments, 1, true),
+    new CylinderGeometry(radius - chamfer, radius, chamfer, segments, 1, true)
+      .translate(0, halfLength + chamfer / 2, 0),
+    new CylinderGeometry(radius, radius - chamfer, chamfer, segments, 1, true)
+      .translate(0, -halfLength - chamfer / 2, 0),
+    new CircleGeometry(radius - chamfer, segments).rotateX(-Math.PI / 2).translate(0, length / 2, 0),
+    new CircleGeometry(radius - chamfer, segments).rotateX(Math.PI / 2).translate(0, -length / 2, 0),
   ];
   return mergeAll(parts).rotateX(Math.PI / 2);
 }
 
-/** Merges geometries with the same attributes. */
+/** Merges geometries with the same attributes and disposes the parts. */
 export function mergeAll(parts: BufferGeometry[]): BufferGeometry {
   const merged = mergeGeometries(parts.map(stripAttributes));
   for (const part of parts) part.dispose();

@@ -6,7 +6,7 @@ import type { Materials } from "./materials";
 import type { Theme } from "./theme";
 
 const FADE_MARGIN = 0.18; // share of the half width in which the terrain fades
-const CONTOUR_COUNT = 12; // approximate number of contour lines
+const CONTOUR_COUNT = 12; // minimum number of levels of contour lines
 
 export class Terrain {
   readonly group = new Group();
@@ -42,16 +42,16 @@ export class Terrain {
 
 /** Opacity of the terrain: 1 inside, 0 at the edge. */
 function edgeFade({ columns, rows, cell, origin }: TerrainInfo, x: number, y: number): number {
-  const across = Math.abs((2 * (x - origin[0])) / ((columns - 1) * cell) - 1);
-  const along = Math.abs((2 * (y - origin[1])) / ((rows - 1) * cell) - 1);
-  const inside = Math.min(
+  const ratioX = Math.abs((2 * (x - origin[0])) / ((columns - 1) * cell) - 1);
+  const ratioY = Math.abs((2 * (y - origin[1])) / ((rows - 1) * cell) - 1);
+  const insideShare = Math.min(
     1,
     Math.max(
       0,
-      1 - Math.hypot(Math.max(0, across + FADE_MARGIN - 1), Math.max(0, along + FADE_MARGIN - 1)) / FADE_MARGIN,
+      1 - Math.hypot(Math.max(0, ratioX + FADE_MARGIN - 1), Math.max(0, ratioY + FADE_MARGIN - 1)) / FADE_MARGIN,
     ),
   );
-  return inside * inside * (3 - 2 * inside);
+  return insideShare * insideShare * (3 - 2 * insideShare);
 }
 
 function surface(info: TerrainInfo, colour: Color): BufferGeometry {

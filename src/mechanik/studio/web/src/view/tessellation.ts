@@ -11,13 +11,11 @@ export function isMany(count: number): boolean {
   return count > MANY_OBJECTS;
 }
 
-/** Segments of a circle on a body. share: radius of the circle divided by the radius of the model. */
-export function circleSegments(share: number, isCoarse: boolean): number {
+/** Segments of a circle on a body. radiusRatio: radius of the circle divided by the radius of the model. */
+export function circleSegments(radiusRatio: number, isCoarse: boolean): number {
   const minSegments = isCoarse ? 6 : 10;
-  return Math.min(
-    MAX_SEGMENTS,
-    Math.max(minSegments, segmentsForError(share, isCoarse ? COARSE_FACTOR * BODY_ERROR_PIXELS : BODY_ERROR_PIXELS)),
-  );
+  const errorPixels = isCoarse ? COARSE_FACTOR * BODY_ERROR_PIXELS : BODY_ERROR_PIXELS;
+  return Math.min(MAX_SEGMENTS, Math.max(minSegments, segmentsForError(radiusRatio, errorPixels)));
 }
 
 /** Subdivisions of an icosahedron for a sphere that is as round as a circle with `count` segments. */
@@ -26,16 +24,16 @@ export function icosahedronSubdivisions(count: number): number {
 }
 
 /** Segments of an arc of this angle (rad): one of a few numbers, so that geometries can be shared. */
-export function arcSegments(share: number, angle: number, isCoarse: boolean): number {
-  const requiredSegments =
-    (segmentsForError(share, isCoarse ? COARSE_FACTOR * LINE_ERROR_PIXELS : LINE_ERROR_PIXELS) * angle) / (2 * Math.PI);
+export function arcSegments(radiusRatio: number, angle: number, isCoarse: boolean): number {
+  const errorPixels = isCoarse ? COARSE_FACTOR * LINE_ERROR_PIXELS : LINE_ERROR_PIXELS;
+  const requiredSegments = (segmentsForError(radiusRatio, errorPixels) * angle) / (2 * Math.PI);
   return ARC_SEGMENTS.find((count) => count >= requiredSegments) ?? ARC_SEGMENTS.at(-1)!;
 }
 
 const LINE_ERROR_PIXELS = 0.25; // allowed distance of an edge from an arc
 const ARC_SEGMENTS = [6, 12, 18, 28] as const;
 
-/** Segments of a circle whose edges are at most `error` px from the circle. */
-function segmentsForError(share: number, error: number): number {
-  return Math.ceil(Math.PI * Math.sqrt((MODEL_RADIUS_PIXELS * share) / (2 * error)));
+/** Segments of a circle whose edges are at most `errorPixels` from the circle. */
+function segmentsForError(radiusRatio: number, errorPixels: number): number {
+  return Math.ceil(Math.PI * Math.sqrt((MODEL_RADIUS_PIXELS * radiusRatio) / (2 * errorPixels)));
 }

@@ -26,7 +26,7 @@ export class Tiling {
   }
 }
 
-/** Tiles for these rows, as square as possible. */
+/** Tiles for these rows, with the number of columns that makes the shorter side of a tile largest. */
 function tileLayout(rows: CompareRow[], width: number, height: number): Tile[] {
   if (rows.length === 0) return [];
   let columns = 1;
@@ -49,7 +49,7 @@ export function tileTitle({ row, area }: Tile): { title: string; text: string; a
   return { title: name.charAt(0).toUpperCase() + name.slice(1), text: row.refusal, area };
 }
 
-/** The tile that contains a point of the window; the whole window if there are no tiles. */
+/** The tile that contains a point of the window, or the first tile; the whole window if there are no tiles. */
 export function areaAt(tiles: Tile[], x: number, y: number, width: number, height: number): DOMRect {
   const tile = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
   return tile?.area ?? (tiles.length > 0 ? tiles[0]!.area : new DOMRect(0, 0, width, height));

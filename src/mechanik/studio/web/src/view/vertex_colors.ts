@@ -1,7 +1,7 @@
 // Vertex colours of bodies. Textures are sampled once at the vertices; coarse meshes are subdivided before sampling.
 import { BufferAttribute, BufferGeometry, Color, Texture, Vector2, type Material } from "three";
 
-const MAX_TEXTURE_PIXELS = 512; // along an edge; finer than the distance of vertices
+const MAX_TEXTURE_PIXELS = 512; // along an edge of a texture; finer than the distance of vertices
 const MAX_TRIANGLES = 6000; // limit for the subdivision of textured meshes
 const WHITE = new Color(1, 1, 1);
 
@@ -38,8 +38,8 @@ export function withFileColours(
   // some exporters set a black material for textured meshes
   const materialColour = colour === null || (picture !== null && colour.getHex() === 0) ? WHITE : colour;
   if (picture !== null) {
-    const fine = subdivided(geometry, uvName(map!));
-    return fine.setAttribute("color", sampleTexture(fine, map!, picture, materialColour));
+    const fineGeometry = subdivided(geometry, uvName(map!));
+    return fineGeometry.setAttribute("color", sampleTexture(fineGeometry, map!, picture, materialColour));
   }
   if (!hasVertexColours) return geometry.deleteAttribute("color");
   const fileColours = geometry.getAttribute("color");
@@ -97,33 +97,34 @@ function sampleTexture(
 /** Index of a texel at a coordinate from 0 to 1; outside this range the texture repeats. */
 function texelIndex(coordinate: number, count: number): number {
   if (!Number.isFinite(coordinate)) return 0;
-  const wrapped = coordinate < 0 || coordinate > 1 ? coordinate - Math.floor(coordinate) : coordinate;
-  return Math.min(count - 1, Math.floor(wrapped * count));
+  const wrappedCoordinate = coordinate < 0 || coordinate > 1 ? coordinate - Math.floor(coordinate) : coordinate;
+  return Math.min(count - 1, Math.floor(wrappedCoordinate * count));
 }
 
-/** Divides each triangle into four until there are about `MAX_TRIANGLES`. */
+/** Divides each triangle into four, repeatedly, as long as there are at most `MAX_TRIANGLES`. */
 function subdivided(geometry: BufferGeometry, uv: string): BufferGeometry {
-  let fine = geometry.index ? geometry.toNonIndexed() : geometry;
-  if (!fine.hasAttribute("normal")) fine.computeVertexNormals();
-  const triangles = Math.floor(fine.getAttribute("position").count / 3);
-  if (triangles === 0) return geometry;
-  for (let count = 4 * triangles; count <= MAX_TRIANGLES; count *= 4) {
-    const next = new BufferGeometry();
+  let fineGeometry = geometry.index ? geometry.toNonIndexed() : geometry;
+  if (!fineGeometry.hasAttribute("normal")) fineGeometry.computeVertexNormals();
+  const triangleCount = Math.floor(fineGeometry.getAttribute("position").count / 3);
+  if (triangleCount === 0) return geometry;
+  for (let count = 4 * triangleCount; count <= MAX_TRIANGLES; count *= 4) {
+    const nextGeometry = new BufferGeometry();
     for (const name of ["position", "normal", uv]) {
-      const from = fine.getAttribute(name);
-      const size = from.itemSize;
+      const source = fineGeometry.getAttribute(name);
+      const size = source.itemSize;
       const result = new Float32Array(3 * count * size);
       for (let t = 0; t < count / 4; t++) {
         for (let e = 0; e < size; e++) {
-          const [a, b, c] = [0, 1, 2].map((corner) => from.getComponent(3 * t + corner, e)) as [number, number, number];
+          const corners = [0, 1, 2].map((corner) => source.getComponent(3 * t + corner, e));
+          const [a, b, c] = corners as [number, number, number];
           const [ab, bc, ca] = [(a + b) / 2, (b + c) / 2, (c + a) / 2];
           const values = [a, ab, ca, ab, b, bc, ca, bc, c, ab, bc, ca];
           values.forEach((value, k) => (result[(12 * t + k) * size + e] = value));
         }
       }
-      next.setAttribute(name, new BufferAttribute(result, size));
+      nextGeometry.setAttribute(name, new BufferAttribute(result, size));
     }
-    fine = next;
+    fineGeometry = nextGeometry;
   }
-  return fine;
+  return fineGeometry;
 }

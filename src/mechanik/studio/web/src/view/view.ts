@@ -39,26 +39,24 @@ export class View {
   private readonly initialFraming = new InitialFraming();
   private readonly tiling = new Tiling();
   private readonly listeners = new Map<ViewEvent, (() => void)[]>();
-  private readonly metresPerPixel = (place: Vector3): number => this.viewCamera.metresPerPixel(
-    place,
-    this.area(0).height,
-  );
+  private readonly metresPerPixel = (point: Vector3): number =>
+    this.viewCamera.metresPerPixel(point, this.area(0).height);
   private drawRequest = 0;
   private isStale = false; // objects are not yet at the poses of the newest frame
   private awaitsFirstFrame = false; // a new model without a frame
-  private plane: Vector3 | null = null; // normal of the plane of motion, towards the viewer
+  private planeNormal: Vector3 | null = null; // normal of the plane of motion, towards the viewer
   private hovered: Hit | null = null;
 
   constructor(
     readonly host: HTMLElement,
     private readonly store: Store,
   ) {
-    const isSlow = isSoftware();
-    this.renderer = new WebGLRenderer({ antialias: !isSlow, powerPreference: "high-performance" });
+    const isSoftwareRenderer = isSoftware();
+    this.renderer = new WebGLRenderer({ antialias: !isSoftwareRenderer, powerPreference: "high-performance" });
     this.renderer.outputColorSpace = LinearSRGBColorSpace; // colours are sRGB already
     this.canvas = this.renderer.domElement;
     this.quality = new RenderQuality(this.renderer, () => this.resize());
-    this.idleRefiner = new IdleRefiner(this.renderer, this.quality, isSlow);
+    this.idleRefiner = new IdleRefiner(this.renderer, this.quality, isSoftwareRenderer);
     this.sceneGraph = new SceneGraph(store, () => this.applyDisplay());
     this.scene.add(this.sceneGraph.group);
     host.append(this.canvas);
@@ -90,7 +88,7 @@ export class View {
     if (this.drawRequest === 0) this.drawRequest = requestAnimationFrame(() => this.drawNow());
   }
 
-  /** The object under the pointer: goals, then dof markers, then links; "link": ignores markers in front of links. */
+  /** The object under the pointer, at client pixels; see `pick` in picking.ts. */
   pick(clientX: number, clientY: number, filter: "any" | "link" = "any"): Hit | null {
     this.applyPoses();
     return pick(this.store, this.sceneGraph, this.camera, this.pointer(clientX, clientY), this.area(0), filter);
@@ -134,7 +132,7 @@ export class View {
     else this.frame(sphere, undefined, false);
   }
 
-  /** Frames everything, optionally from another direction. */
+  /** Frames everything. direction: from the mechanism to the camera; default: the present direction. */
   viewFrom(direction?: Vector3): void {
     this.applyPoses();
     this.frame(this.sceneGraph.links.bounds() ?? UNIT_SPHERE, direction);
@@ -225,9 +223,9 @@ export class View {
   /** First frame of a model: places floor, light and camera. */
   private onFirstFrame(model: Model): void {
     this.awaitsFirstFrame = false;
-    this.plane = this.sceneGraph.placeFloor(model);
+    this.planeNormal = this.sceneGraph.placeFloor(model);
     if (!model.resets_view) return this.cameraFollow.reset(this.sceneGraph.linkCentre(scratch));
-    if (this.viewCamera.setOrthographic(this.plane !== null)) this.emit("camera");
+    if (this.viewCamera.setOrthographic(this.planeNormal !== null)) this.emit("camera");
     this.initialFraming.start();
     this.frameModel(model);
   }
@@ -235,13 +233,14 @@ export class View {
   private frameModel(model: Model): void {
     this.cameraFollow.reset(this.sceneGraph.linkCentre(scratch));
     const sphere = new Sphere(new Vector3(...model.centre), model.radius);
-    this.frame(sphere, this.plane ?? new Vector3(...model.view_from));
+    this.frame(sphere, this.planeNormal ?? new Vector3(...model.view_from));
   }
 
-  private frame(sphere: Sphere, from?: Vector3, includesOthers = true): void {
+  /** direction: from the sphere to the camera; includesOthers: whether goals, obstacles and curves are framed too. */
+  private frame(sphere: Sphere, direction?: Vector3, includesOthers = true): void {
     this.viewCamera.frame(
       sphere,
-      from,
+      direction,
       includesOthers ? framedPoints(sphere, this.sceneGraph, this.store.scene?.curves ?? []) : [],
     );
     this.emit("framed");
@@ -272,6 +271,7 @@ export class View {
     this.viewCamera.resize(width / height, free);
   }
 
+  /** Area of a tile, or of the whole view if there are no tiles, CSS pixels. */
   private area(tile: number): DOMRect {
     return this.tiling.tiles[tile]?.area ?? new DOMRect(0, 0, this.host.clientWidth, this.host.clientHeight);
   }

@@ -42,29 +42,34 @@ export class ViewCamera {
     return true;
   }
 
+  /** Distance from the camera to the target, m. */
   get distance(): number {
     return this.camera.position.distanceTo(this.target);
   }
 
-  /** Frames a sphere and further points, seen from the present direction or from the direction `from`. */
-  frame(sphere: Sphere, from?: Vector3, points: Vector3[] = []): void {
-    const back = (from ?? this.camera.position.clone().sub(this.target)).clone();
+  /** Frames a sphere and further points. direction: from the target to the camera; default: the present direction. */
+  frame(sphere: Sphere, direction?: Vector3, points: Vector3[] = []): void {
+    const back = (direction ?? this.camera.position.clone().sub(this.target)).clone();
     if (back.lengthSq() < 1e-12) back.set(1, -1, 0.6);
     back.normalize();
     // along z the up direction would be undefined
     if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize();
     const right = new Vector3(0, 0, 1).cross(back).normalize();
     const up = back.clone().cross(right);
-    const shorter = Math.min(1, this.aspect); // shorter side of the image, divided by its height
-    const [relativeWidth, relativeHeight] = [(this.aspect * this.free.width) / shorter, this.free.height / shorter];
+    const shorterSide = Math.min(1, this.aspect); // shorter side of the image, divided by its height
+    const relativeWidth = (this.aspect * this.free.width) / shorterSide;
+    const relativeHeight = this.free.height / shorterSide;
     const spheres = [new Sphere(sphere.center, FRAME_MARGIN * sphere.radius)];
     for (const point of points) spheres.push(new Sphere(point, POINT_MARGIN * sphere.radius));
     const isOrthographic = this.camera instanceof OrthographicCamera;
     const slope = isOrthographic ? 0 : HALF_FIELD_TANGENT;
-    const across = extentAlong(spheres, sphere.center, right, back, relativeWidth * slope);
-    const along = extentAlong(spheres, sphere.center, up, back, relativeHeight * slope);
-    this.height = 2 * Math.max(across.half / relativeWidth, along.half / relativeHeight);
-    this.target.copy(sphere.center).addScaledVector(right, across.middle).addScaledVector(up, along.middle);
+    const widthExtent = extentAlong(spheres, sphere.center, right, back, relativeWidth * slope);
+    const heightExtent = extentAlong(spheres, sphere.center, up, back, relativeHeight * slope);
+    this.height = 2 * Math.max(widthExtent.halfSize / relativeWidth, heightExtent.halfSize / relativeHeight);
+    this.target
+      .copy(sphere.center)
+      .addScaledVector(right, widthExtent.middle)
+      .addScaledVector(up, heightExtent.middle);
     this.camera.position.copy(this.target).addScaledVector(back, this.height / 2 / HALF_FIELD_TANGENT);
     this.camera.lookAt(this.target);
     this.camera.zoom = 1;
@@ -77,7 +82,7 @@ export class ViewCamera {
     this.camera.position.add(displacement);
   }
 
-  /** Sets the clipping planes for objects within `reach` of the target. */
+  /** Sets the clipping planes for a model with the radius `reach` (m) near the target. */
   clip(reach: number): void {
     const distance = this.distance;
     const near =
@@ -89,12 +94,12 @@ export class ViewCamera {
     this.camera.updateProjectionMatrix();
   }
 
-  /** Size of a pixel at a point, m, in a window of this height. */
-  metresPerPixel(point: Vector3, pixels: number): number {
+  /** Size of a pixel at a point, m. heightPixels: height of the image. */
+  metresPerPixel(point: Vector3, heightPixels: number): number {
     if (this.camera instanceof OrthographicCamera)
-      return (this.camera.top - this.camera.bottom) / this.camera.zoom / pixels;
+      return (this.camera.top - this.camera.bottom) / this.camera.zoom / heightPixels;
     const depth = Math.max(this.camera.near, point.distanceTo(this.camera.position));
-    return (2 * depth * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / pixels;
+    return (2 * depth * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / heightPixels;
   }
 
   private fit(): void {
@@ -104,8 +109,9 @@ export class ViewCamera {
       camera.aspect = aspect;
       camera.fov = aspect >= 1 ? FIELD_OF_VIEW : 2 * MathUtils.radToDeg(Math.atan(HALF_FIELD_TANGENT / aspect));
     } else {
-      const half = (aspect >= 1 ? 1 : 1 / aspect) * this.height * 0.5;
-      [camera.left, camera.right, camera.bottom, camera.top] = [-half * aspect, half * aspect, -half, half];
+      const halfHeight = (aspect >= 1 ? 1 : 1 / aspect) * this.height * 0.5;
+      [camera.left, camera.right] = [-halfHeight * aspect, halfHeight * aspect];
+      [camera.bottom, camera.top] = [-halfHeight, halfHeight];
     }
     camera.updateProjectionMatrix();
   }
@@ -120,15 +126,15 @@ function extentAlong(spheres: Sphere[], centre: Vector3, axis: Vector3, back: Ve
   const offset = new Vector3();
   for (const sphere of spheres) {
     offset.copy(sphere.center).sub(centre);
-    const nearer = offset.dot(back) * slope; // objects nearer to the camera need a larger image
-    const reach = sphere.radius * Math.hypot(1, slope) + nearer;
+    const depthMargin = offset.dot(back) * slope; // objects nearer to the camera need a larger image
+    const reach = sphere.radius * Math.hypot(1, slope) + depthMargin;
     low = Math.min(low, offset.dot(axis) - reach);
     high = Math.max(high, offset.dot(axis) + reach);
   }
-  return { middle: (low + high) / 2, half: (high - low) / 2 };
+  return { middle: (low + high) / 2, halfSize: (high - low) / 2 };
 }
 
 interface Extent {
-  middle: number;
-  half: number;
+  middle: number; // m
+  halfSize: number; // m
 }
