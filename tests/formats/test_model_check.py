@@ -85,7 +85,9 @@ def test_limits_too_large_for_degrees_count_as_no_limits():
 
 def test_findings_on_joints_with_several_dofs_name_the_dof():
     findings = check(with_joint(dof=["X", "EZ"], limits=([-1, 0.5], [1, 1])))
-    assert [finding.message for finding in findings] == ["EZ cannot be 0, because its limits are 0.5 to 1 rad"]
+    assert [f"{finding.where} {finding.message}" for finding in findings] == [
+        "EZ of joint 'j' cannot be 0, because its limits are 0.5 to 1 rad"
+    ]
 
 
 def test_mimic_joint_outside_its_limits_is_an_error():
@@ -224,6 +226,24 @@ def test_missing_meshes_are_reported_once_for_each_link(tmp_path):
     assert codes(with_shape(mk.Mesh("a.stl", path=str(there)))) == ["mesh-missing"]
 
 
+MESH_SENTENCES = [
+    (mk.Mesh("a.stl"), "has the mesh file 'a.stl', which was not found on disk"),
+    (mk.Mesh("a.stl", path="/gone/a.stl"), "has the mesh file 'a.stl', which is no longer at /gone/a.stl"),
+    (mk.Mesh("a.stl", (1e3, 1, 1), __file__), "has the mesh 'a.stl' with the scale 1000 1 1; is the unit right?"),
+    (
+        mk.Mesh("a.stl", (float("inf"), 1, 1), __file__),
+        "has the mesh 'a.stl' with the scale inf 1 1, which is not finite",
+    ),
+]
+
+
+@pytest.mark.parametrize(("mesh", "sentence"), MESH_SENTENCES, ids=str)
+def test_message_about_a_mesh_continues_the_sentence_that_begins_with_its_link(mesh, sentence):
+    """The messages began a second sentence: "link 'upper' the mesh file ... does not exist"."""
+    (finding,) = check(with_shape(mesh))
+    assert (finding.where, finding.message) == ("link 'upper'", sentence)
+
+
 def test_mirrored_meshes_are_reported_once():
     builder = arm()
     mirrored = [mk.ShapeInstance(mk.Mesh(__file__, (1, -1, 1), __file__))]
@@ -334,6 +354,34 @@ def test_all_errors_of_a_urdf_are_reported_at_once_each_with_its_line():
     }
     assert ("warning", "no-limits") in {(finding.severity, finding.code) for finding in check(text)}
     assert [finding.severity for finding in check(text)] == sorted(finding.severity for finding in check(text))
+
+
+TYPES = "revolute, continuous, prismatic, fixed, floating, planar"
+JOINT_FAULTS = [
+    ('type="qqq"><parent link="a"/><child link="b"/>', f"has the unknown type 'qqq'; use {TYPES}"),
+    ('type="revolut"><parent link="a"/><child link="b"/>', "has the unknown type 'revolut'; did you mean 'revolute'?"),
+    ('><parent link="a"/><child link="b"/>', f"has no type; use {TYPES}"),
+    ('type=" "><parent link="a"/><child link="b"/>', f"has no type; use {TYPES}"),
+    ('type="fixed"><child link="b"/>', "has no <parent>"),
+    ('type="fixed"><parent/><child link="b"/>', "has a <parent> without a link"),
+    ('type="fixed"><parent link="a"/><child link=" "/>', "has a <child> without a link"),
+]
+
+
+@pytest.mark.parametrize(("joint", "message"), JOINT_FAULTS)
+def test_joint_without_valid_type_or_links_is_reported_with_the_reason(joint, message):
+    """The messages were "is of type ''" and "has the parent ''; there is no such link"."""
+    text = f'<robot name="r"><link name="a"/><link name="b"/><joint name="j" {joint}</joint></robot>'
+    assert ("line 1: joint 'j'", message) in [(finding.where, finding.message) for finding in check(text)]
+
+
+def test_errors_inside_an_element_are_whole_sentences_with_their_line():
+    """The message repeated the link of `where`: "link 'a' <box> of link 'a' has size=..."."""
+    text = """<robot name="r"><link name="a">
+<visual><geometry>
+<box size="1 1"/></geometry></visual></link></robot>"""
+    (finding,) = check(text)
+    assert (finding.where, finding.message) == ("line 3", "<box> of link 'a' has size='1 1': 2 numbers instead of 3")
 
 
 def test_missing_file_is_one_error(tmp_path):

@@ -38,7 +38,8 @@ class Finding:
         severity: "error" (the model does not work), "warning" (probably a mistake) or "note" (worth knowing).
         code: short name of the kind of finding, such as "mesh-missing".
         where: the part of the model, such as "joint 'elbow'"; empty for the whole model.
-        message: the problem, as continuation of the sentence that begins with `where`.
+        message: the problem, as continuation of the sentence that begins with `where`; a whole sentence if `where` is
+            empty, a file or a line (messages of the readers).
 
     Example:
         >>> finding = mk.formats.Finding("warning", "no-limits", "joint 'elbow'", "has no limits")
@@ -67,23 +68,18 @@ def check_meshes(mechanism: Mechanism) -> Iterator[Finding]:
                 continue
             checked_meshes.add((name, shape.uri))
             if shape.path is None:
-                yield Finding(
-                    "warning", "mesh-missing", f"link {name!r}", f"the mesh file {shape.uri!r} does not exist"
-                )
+                text = f"has the mesh file {shape.uri!r}, which was not found on disk"
+                yield Finding("warning", "mesh-missing", f"link {name!r}", text)
             elif not Path(shape.path).is_file():
-                text = f"the mesh file {shape.uri!r} is no longer at {shape.path}"
+                text = f"has the mesh file {shape.uri!r}, which is no longer at {shape.path}"
                 yield Finding("warning", "mesh-missing", f"link {name!r}", text)
             abs_scale = np.abs(shape.scale)
             scale_text = " ".join(f"{x:g}" for x in shape.scale)
             if not np.isfinite(abs_scale).all():
-                yield Finding(
-                    "error",
-                    "mesh-scale",
-                    f"link {name!r}",
-                    f"the mesh {shape.uri!r} has the scale {scale_text}, which is not finite",
-                )
+                text = f"has the mesh {shape.uri!r} with the scale {scale_text}, which is not finite"
+                yield Finding("error", "mesh-scale", f"link {name!r}", text)
             elif abs_scale.any() and (abs_scale.max() >= MAX_MESH_SCALE or abs_scale.max() <= MIN_MESH_SCALE):
-                text = f"the mesh {shape.uri!r} is scaled by {scale_text}; is the unit right?"
+                text = f"has the mesh {shape.uri!r} with the scale {scale_text}; is the unit right?"
                 yield Finding("warning", "mesh-scale", f"link {name!r}", text)
             if np.prod(np.sign(shape.scale)) < 0:
                 mirrored_links.append(name)
@@ -165,8 +161,8 @@ def _is_physical(inertial: Inertial) -> bool:
     return bool(min_moment >= -1e-9 * max_moment and min_moment + middle_moment >= max_moment * (1 - 1e-6))
 
 
-CLOSURE_TOLERANCE = 1e-6
-"""m and rad; a larger gap means that the loop is not closed."""
+CHECK_TOLERANCE = 1e-6
+"""m and rad; smaller gaps of loops, errors of joint constraints and violations of limits are not reported."""
 DEGREES_THRESHOLD = 45.0
 """rad (seven revolutions). A limit of this size or more is probably in degrees: few joints rotate so far, and most
 limits in degrees are above 45."""
@@ -188,34 +184,31 @@ def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
         if joint.is_closure:
             continue
-        location = f"joint {name!r}"
         unlimited_dofs: list[DoF] = []
         for dof in joint.dof:
             lower, upper = joint.limits(dof)
-            value, label = joint.value(dof), dof.name if len(joint.dof) > 1 else "it"
-            unit = dof_unit(dof)
-            if not lower - CLOSURE_TOLERANCE <= value <= upper + CLOSURE_TOLERANCE:
+            value, unit = joint.value(dof), dof_unit(dof)
+            location = f"{dof.name} of joint {name!r}" if len(joint.dof) > 1 else f"joint {name!r}"
+            if not lower - CHECK_TOLERANCE <= value <= upper + CHECK_TOLERANCE:
                 text = f"has the value {value:g} {unit}, outside its limits {lower:g} to {upper:g} {unit}"
-                yield Finding("warning", "value-outside", location, _with_dof(label, text))
+                yield Finding("warning", "value-outside", location, text)
             if lower == upper:
-                yield Finding(
-                    "note", "locked", location, _with_dof(label, f"cannot move: both limits are {lower:g} {unit}")
-                )
+                yield Finding("note", "locked", location, f"cannot move: both limits are {lower:g} {unit}")
             elif not lower <= 0 <= upper and dof not in joint._couplings:
                 text = f"cannot be 0, because its limits are {lower:g} to {upper:g} {unit}"
-                yield Finding("note", "zero-excluded", location, _with_dof(label, text))
+                yield Finding("note", "zero-excluded", location, text)
             if dof.is_rotation and any(
                 DEGREES_THRESHOLD <= abs(limit) < UNLIMITED_THRESHOLD for limit in (lower, upper)
             ):
                 text = f"has limits of {lower:g} to {upper:g} rad; they seem to be in degrees"
-                yield Finding("warning", "degrees", location, _with_dof(label, text))
+                yield Finding("warning", "degrees", location, text)
             if lower <= -UNLIMITED_THRESHOLD and upper >= UNLIMITED_THRESHOLD and dof not in joint._couplings:
                 unlimited_dofs.append(dof)
         if unlimited_dofs and not _is_floating(joint) and not joint.has_quaternion:
             is_prismatic = any(dof in TRANSLATIONS for dof in unlimited_dofs)
             dof_names = " ".join(dof.name for dof in unlimited_dofs)
             text = f"has no limits in {dof_names}" if len(joint.dof) > 1 else "has no limits"
-            yield Finding("warning" if is_prismatic else "note", "no-limits", location, text)
+            yield Finding("warning" if is_prismatic else "note", "no-limits", f"joint {name!r}", text)
 
 
 def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
@@ -235,7 +228,7 @@ def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
                     f"{required_upper:g} {unit}, but the limits of {leader!r} are {lower:g} to {upper:g} {unit}"
                 )
                 yield Finding("error", "coupling-limits", location, text)
-            elif required_lower > lower + CLOSURE_TOLERANCE or required_upper < upper - CLOSURE_TOLERANCE:
+            elif required_lower > lower + CHECK_TOLERANCE or required_upper < upper - CHECK_TOLERANCE:
                 text = (
                     f"mimics {leader!r} and narrows the range of {leader!r} to {max(lower, required_lower):g} to "
                     f"{min(upper, required_upper):g} {unit}; the limits of {leader!r} are {lower:g} to {upper:g} {unit}"
@@ -246,7 +239,7 @@ def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
 def check_loops(mechanism: Mechanism) -> Iterator[Finding]:
     for name, closure in mechanism.closures.items():
         gap = closure.gap()
-        if not gap.is_closed(CLOSURE_TOLERANCE):
+        if not gap.is_closed(CHECK_TOLERANCE):
             text = f"has a gap of {format_amount(gap.distance)} m and {format_amount(gap.angle)} rad at the present q"
             yield Finding("error", "open-loop", f"closure {name!r}", text)
 
@@ -254,7 +247,7 @@ def check_loops(mechanism: Mechanism) -> Iterator[Finding]:
 def check_joint_constraints(mechanism: Mechanism) -> Iterator[Finding]:
     for name, constraint in mechanism.joint_constraints.items():
         error, location = constraint.error(), f"joint constraint {name!r}"
-        if abs(error) > CLOSURE_TOLERANCE * constraint.scale:
+        if abs(error) > CHECK_TOLERANCE * constraint.scale:
             text = f"has an error of {format_amount(error)}, in the unit of its terms, at the present q"
             yield Finding("error", "violated-constraint", location, text)
         elif not constraint.resolve_couplings()[0]:
@@ -268,7 +261,7 @@ def check_cones(mechanism: Mechanism) -> Iterator[Finding]:
 
     for name, swing in swing_angles(mechanism, mechanism.q).items():
         cone = mechanism.joint(name).cone
-        if cone is not None and swing > cone.angle + CLOSURE_TOLERANCE:
+        if cone is not None and swing > cone.angle + CHECK_TOLERANCE:
             text = f"swings by {format_amount(swing)} rad; its swing limit is {format_amount(cone.angle)} rad"
             yield Finding("error", "outside-cone", f"joint {name!r}", text)
 
@@ -290,10 +283,6 @@ def _is_floating(joint: Joint) -> bool:
     return len(joint.dof) == 6
 
 
-def _with_dof(label: str, text: str) -> str:
-    return text if label == "it" else f"{label} {text}"
-
-
 def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
     """List all faults of a URDF that cannot be read; the list is empty if the source is not a URDF or not XML."""
     try:
@@ -311,8 +300,7 @@ def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
         findings += _check_urdf_joint(joint, [link.attributes.get("name", "") for link in links])
     findings += _check_urdf_tree(robot)
     shape_reader.report()
-    warnings = (text.partition(": ") for text in robot.document.warnings)
-    return [*findings, *(Finding("warning", "reader", location, text) for location, _, text in warnings)]
+    return [*findings, *(_reader_finding("warning", "reader", text) for text in robot.document.warnings)]
 
 
 def _error(code: str, node: XmlNode, message: str) -> Finding:
@@ -339,17 +327,24 @@ def _check_urdf_link(link: XmlNode, shape_reader: UrdfShapeReader) -> Iterator[F
         try:
             read()
         except MechanikError as error:
-            yield Finding("error", section, f"{link.location}: {link.subject}", _without_location(error))
+            yield _reader_finding("error", section, str(error))
 
 
 def _check_urdf_joint(joint: XmlNode, link_names: list[str]) -> Iterator[Finding]:
     joint_type = joint.attributes.get("type", "").strip()
-    if joint_type not in JOINT_TYPES:
-        yield _error("joint-type", joint, f"is of type {joint_type!r}{did_you_mean(joint_type, JOINT_TYPES)}")
+    if not joint_type:
+        yield _error("joint-type", joint, f"has no type; use {', '.join(JOINT_TYPES)}")
+    elif joint_type not in JOINT_TYPES:
+        hint = did_you_mean(joint_type, JOINT_TYPES) or f"; use {', '.join(JOINT_TYPES)}"
+        yield _error("joint-type", joint, f"has the unknown type {joint_type!r}{hint}")
     for tag in ("parent", "child"):
         end = joint.first(tag)
         name = "" if end is None else end.attributes.get("link", "")
-        if name not in link_names:
+        if end is None:
+            yield _error("unknown-link", joint, f"has no <{tag}>")
+        elif not name.strip():
+            yield _error("unknown-link", joint, f"has a <{tag}> without a link")
+        elif name not in link_names:
             yield _error(
                 "unknown-link", joint, f"has the {tag} {name!r}; there is no such link{did_you_mean(name, link_names)}"
             )
@@ -357,7 +352,7 @@ def _check_urdf_joint(joint: XmlNode, link_names: list[str]) -> Iterator[Finding
         read_origin(joint)
         yield from _check_urdf_axis_and_limits(joint, joint_type)
     except MechanikError as error:
-        yield Finding("error", "number", f"{joint.location}: {joint.subject}", _without_location(error))
+        yield _reader_finding("error", "number", str(error))
 
 
 def _check_urdf_axis_and_limits(joint: XmlNode, joint_type: str) -> Iterator[Finding]:
@@ -402,10 +397,10 @@ def _check_urdf_tree(robot: XmlNode) -> Iterator[Finding]:
             yield _error("cycle", links[name], f"is its own ancestor: {names}")
 
 
-def _without_location(error: MechanikError) -> str:
-    """Return a reader's message without its location, which the finding states itself."""
-    _, _, message = str(error).partition(": ")
-    return message or str(error)
+def _reader_finding(severity: Severity, code: str, text: str) -> Finding:
+    """Return the finding for a message of a reader, which begins with the file or line if it names one."""
+    location, separator, message = text.partition(": ")
+    return Finding(severity, code, location if separator else "", message if separator else text)
 
 
 SEVERITY_ORDER = ("error", "warning", "note")
@@ -417,7 +412,8 @@ ERROR_CODES: tuple[tuple[type[MechanikError], str], ...] = (
     (NotARotation, "zero-axis"),
     (DoFError, "dofs"),
 )
-"""Finding codes of errors that prevent a mechanism from being built; other errors use their attribute `code`."""
+"""Finding codes of errors that prevent a mechanism from being built. Of the other errors, `FormatError` and
+`StructureError` have the attribute `code`; the rest are "unreadable"."""
 
 
 def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
@@ -445,7 +441,8 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
             return [load_error]
         return sorted(faults, key=_rank)
     unreported_findings = (finding for finding in findings if not _is_in_warnings(finding, mechanism.warnings))
-    return sorted([*_reader_findings(mechanism), *unreported_findings], key=_rank)
+    reader_findings = (_reader_finding("warning", "reader", text) for text in mechanism.warnings)
+    return sorted([*reader_findings, *unreported_findings], key=_rank)
 
 
 def _error_code(error: MechanikError) -> str:
@@ -455,12 +452,6 @@ def _error_code(error: MechanikError) -> str:
 
 def _rank(finding: Finding) -> int:
     return SEVERITY_ORDER.index(finding.severity)
-
-
-def _reader_findings(mechanism: Mechanism) -> Iterator[Finding]:
-    for text in mechanism.warnings:
-        location, separator, message = text.partition(": ")
-        yield Finding("warning", "reader", location if separator else "", message if separator else text)
 
 
 def _is_in_warnings(finding: Finding, warnings: list[str]) -> bool:
