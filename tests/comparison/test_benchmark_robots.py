@@ -67,7 +67,14 @@ def test_the_two_hands_share_a_waist():
 
 @pytest.mark.parametrize(
     ("name", "tip"),
-    [("panda", "panda_hand_tcp"), ("ur5", "tool0"), ("scara", "tool"), ("zalo5", "effector"), ("five_bar", "tool")],
+    [
+        ("panda", "panda_hand_tcp"),
+        ("ur5", "tool0"),
+        ("scara", "tool"),
+        ("zalo5", "effector"),
+        ("five_bar", "tool"),
+        ("excavator", "teeth"),
+    ],
 )
 def test_tip_link_of_gallery_arms(name, tip):
     assert find_tip_link(mk.gallery.make(name)) == tip
@@ -82,6 +89,26 @@ def test_tip_link_defaults_to_the_leaf_with_the_most_dofs():
     assert find_tip_link(builder.build()) == "long"
 
 
+def test_tip_link_words_inside_other_words_do_not_count():
+    """The letters "ee" made left_wheel the tip link."""
+    builder = mk.Builder("mobile")
+    builder.revolute("axle", "base", "left_wheel")
+    builder.revolute("shoulder", "base", "arm")
+    builder.revolute("elbow", "arm", "arm_end")
+    assert find_tip_link(builder.build()) == "arm_end"
+
+
+@pytest.mark.parametrize(
+    "tip", ["tool0", "leftHand", "left_fingertip", "EndEffector", "ee_link", "EELink", "right-eef", "TCPframe"]
+)
+def test_tip_link_words_are_found_in_all_usual_spellings(tip):
+    builder = mk.Builder("mobile")
+    builder.revolute("axle", "base", tip)
+    builder.revolute("hip", "base", "thigh")
+    builder.revolute("bend", "thigh", "knee")
+    assert find_tip_link(builder.build()) == tip
+
+
 def test_user_robot_can_name_its_links_and_gets_a_unique_name():
     arm = mk.gallery.ur5()
     assert user_robot(arm, ["forearm_link"]).tip_links == ("forearm_link",)
@@ -93,7 +120,7 @@ def test_user_robot_can_name_its_links_and_gets_a_unique_name():
 def test_mechanism_without_dofs_is_rejected():
     builder = mk.Builder("rock")
     builder.fixed("stuck", "ground", "stone")
-    with pytest.raises(StructureError, match="rock"):
+    with pytest.raises(StructureError, match=r"no link of rock can move, so there is no tip link$"):
         user_robot(builder.build())
     with pytest.raises(StructureError, match="no link of rock can move"):
         user_robot(builder.build(), ["stone"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,12 @@ from mechanik.errors import StructureError, UnknownName
 from mechanik.formats import arm_3d, from_dh
 from mechanik.model import Builder, Joint, Link, Mechanism
 
-TIP_LINK_WORDS = ("tcp", "tool", "effector", "gripper", "flange", "tip", "hand", "ee", "platform")
-"""Words in names of tip links, the most specific first."""
+TIP_LINK_PATTERNS = (
+    "tcp", "tool", "effector", "gripper", "flange", "tip(?![a-z])", "hand(?![a-z])", "eef", "(?<![a-z])ee(?![a-z])",
+    "platform", "teeth",
+)  # fmt: skip
+"""Regular expressions for words in names of tip links, the most specific first. `tip` and `hand` must end a word
+(`fingertip`, not `handle`), and `ee` must be a whole word (not `wheel`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +26,7 @@ class BenchmarkRobot:
     Attributes:
         name: name of the robot in `compare`.
         title: title in tables and reports.
-        mechanism: the mechanism, with closed loops.
+        mechanism: the mechanism; if it has loops, they are closed.
         tip_links: names of the links that must reach targets.
 
     Example:
@@ -182,8 +187,8 @@ def user_robot(mechanism: Mechanism, links: Iterable[str] = (), used_names: Iter
 def find_tip_link(mechanism: Mechanism) -> str:
     """Return the most likely tip link of a mechanism.
 
-    Candidates are links that can move and have no child joint. A name with a word of `TIP_LINK_WORDS` is preferred,
-    then the largest number of dofs that move the link.
+    Candidates are links that can move and have no child joint. A name that matches one of `TIP_LINK_PATTERNS` is
+    preferred, then the largest number of dofs that move the link.
 
     Raises:
         StructureError: no joint moves a link.
@@ -191,16 +196,14 @@ def find_tip_link(mechanism: Mechanism) -> str:
     dof_counts = {name: _dof_count_above(link) for name, link in mechanism.links.items()}
     candidates = [name for name, link in mechanism.links.items() if dof_counts[name] and not _has_child_joint(link)]
     if not candidates:
-        raise StructureError(
-            f"no link of {mechanism.name or 'the mechanism'} is moved by a joint; choose a link with link="
-        )
+        raise StructureError(f"no link of {mechanism.name or 'the mechanism'} can move, so there is no tip link")
 
     def word_rank(name: str) -> int:
         """Rank of the most specific word in a name; 0 without such a word."""
-        words = name.lower().replace("-", "_").split("_")
+        snake_case_name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)  # `left_Hand` of `leftHand`
+        words = f"{name} {snake_case_name}".lower()
         return next(
-            (len(TIP_LINK_WORDS) - k for k, word in enumerate(TIP_LINK_WORDS) if word in words or word in name.lower()),
-            0,
+            (len(TIP_LINK_PATTERNS) - k for k, pattern in enumerate(TIP_LINK_PATTERNS) if re.search(pattern, words)), 0
         )
 
     return max(candidates, key=lambda name: (word_rank(name), dof_counts[name]))
