@@ -74,6 +74,14 @@ BAD = {
         FormatError,
         "relative to itself: .*-> b|relative to itself: .*-> a",
     ),
+    "frames attached to each other, with correct poses": (
+        sdf(
+            LINK + '<frame name="f" attached_to="g"><pose relative_to="a"/></frame>'
+            '<frame name="g" attached_to="f"><pose relative_to="a"/></frame>' + joint(ends=("a", "f"))
+        ),
+        FormatError,
+        "frame 'f' is attached to itself: f -> g -> f; attach one of these frames to a link",
+    ),
     "an unknown main link": (
         sdf(LINK).replace('name="m"', 'name="m" canonical_link="c"'),
         FormatError,

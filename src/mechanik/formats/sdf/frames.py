@@ -1,7 +1,7 @@
 """Frames, links and joints of an SDF with their full names, including nested and included models.
 
-A scope is the prefix that the models around a name give it, such as "arm::gripper::"; the outermost scope is empty.
-Poses in a file are relative to other frames; `SdfFrames` computes the poses in the world.
+A scope is the part of a full name before the name itself: the names of the enclosing models, such as "arm::gripper::".
+The outermost scope is empty. Poses in a file are relative to other frames; `SdfFrames` computes the poses in the world.
 """
 
 from __future__ import annotations
@@ -204,7 +204,9 @@ class SdfFrames:
         """Return the full name of the link to which a frame is fixed, or "world"."""
         visited_keys: list[FrameKey] = []
         while key.kind not in ("link", "world"):
-            self._check_acyclic(key, visited_keys)
+            self._check_acyclic(
+                key, visited_keys, "is attached to itself: {names}; attach one of these frames to a link"
+            )
             if key.kind == "model" and key.name in self.canonical_links:
                 return self.canonical_links[key.name]
             entry = self._poses[key]
@@ -215,7 +217,11 @@ class SdfFrames:
         """Return the pose (4, 4) of a frame in the frame `ancestor`; in the world if `ancestor` is not above it."""
         X_key_frame, visited_keys = np.eye(4), list[FrameKey]()
         while key not in (ancestor, WORLD_KEY):
-            self._check_acyclic(key, visited_keys)
+            self._check_acyclic(
+                key,
+                visited_keys,
+                "has a pose relative to itself: {names}; change relative_to or attached_to of one of these frames",
+            )
             entry = self._poses[key]
             X_reference_frame = entry.X_reference_frame
             if entry.placement is not None:
@@ -229,10 +235,11 @@ class SdfFrames:
                 key = self.key(*entry.default_reference, entry.node)
         return X_key_frame
 
-    def _check_acyclic(self, key: FrameKey, visited_keys: list[FrameKey]) -> None:
+    def _check_acyclic(self, key: FrameKey, visited_keys: list[FrameKey], message: str) -> None:
+        """Add a frame to those visited; raise `message`, with the cycle as {names}, if it was visited before."""
         if key in visited_keys:
             names = " -> ".join(frame.name for frame in [*visited_keys[visited_keys.index(key) :], key])
-            raise self._poses[key].node.make_error(f"has a pose relative to itself: {names}")
+            raise self._poses[key].node.make_error(message.format(names=names))
         visited_keys.append(key)
 
 
@@ -355,10 +362,10 @@ class _NestedModelReader:
         self.content.frames.add(
             "model", "", name, pose_owner, outer_frame, outer_frame, None if placement is None else (scope, placement)
         )
-        outer_links = set(self.content.links)
+        earlier_links = set(self.content.links)
         self.read_children(model_node, scope, inner_version, depth, is_static)
         canonical_link = model_node.attributes.get("canonical_link")
-        model_links = [link for link in self.content.links if link not in outer_links]
+        model_links = [link for link in self.content.links if link not in earlier_links]
         if canonical_link is not None and scope + canonical_link not in model_links:
             hint = did_you_mean(canonical_link, [link.removeprefix(scope) for link in model_links])
             raise model_node.make_error(f"has canonical_link={canonical_link!r}; there is no such link{hint}")
@@ -373,31 +380,33 @@ class _NestedModelReader:
         """Add the links, joints, frames and models inside a model or a world."""
         _warn_about_unknown_elements(node)
         frames, links, joints = self.content.frames, self.content.links, self.content.joints
-        for child in node.children:
-            if child.tag not in ("link", "joint", "frame", "model", "include"):
+        for element in node.children:
+            if element.tag not in ("link", "joint", "frame", "model", "include"):
                 continue
-            name = _read_name(child)
-            if child.tag == "link" and name == WORLD:  # older files define a link for the world
-                child.warn("has the name 'world' and is read as the world itself")
-            elif child.tag == "link":
-                self._check_unique(child, scope + name, links)
-                links[scope + name] = SdfLink(scope + name, child)
-                frames.add("link", scope, name, child, (scope, "__model__"), (scope, name))
-                _warn_about_unknown_elements(child)
+            name = _read_name(element)
+            if element.tag == "link" and name == WORLD:  # older files define a link for the world
+                element.warn("has the name 'world' and is read as the world itself")
+            elif element.tag == "link":
+                self._check_unique(element, scope + name, links)
+                links[scope + name] = SdfLink(scope + name, element)
+                frames.add("link", scope, name, element, (scope, "__model__"), (scope, name))
+                _warn_about_unknown_elements(element)
                 if is_static:
                     self.content.static_links.add(scope + name)
-            elif child.tag == "joint":
-                self._check_unique(child, scope + name, joints)
-                joint_type = child.require("type").strip()
-                parent, child_frame = _read_joint_end(child, "parent"), _read_joint_end(child, "child")
-                joints[scope + name] = SdfJoint(scope + name, scope, child, joint_type, parent, child_frame, version)
-                frames.add("joint", scope, name, child, (scope, child_frame), (scope, child_frame))
-                _warn_about_unknown_elements(child)
-            elif child.tag == "frame":
-                attached_to = child.attributes.get("attached_to", "").strip() or "__model__"
-                frames.add("frame", scope, name, child, (scope, attached_to), (scope, attached_to))
+            elif element.tag == "joint":
+                self._check_unique(element, scope + name, joints)
+                joint_type = element.require("type").strip()
+                parent_name, child_name = _read_joint_end(element, "parent"), _read_joint_end(element, "child")
+                joints[scope + name] = SdfJoint(
+                    scope + name, scope, element, joint_type, parent_name, child_name, version
+                )
+                frames.add("joint", scope, name, element, (scope, child_name), (scope, child_name))
+                _warn_about_unknown_elements(element)
+            elif element.tag == "frame":
+                attached_to = element.attributes.get("attached_to", "").strip() or "__model__"
+                frames.add("frame", scope, name, element, (scope, attached_to), (scope, attached_to))
             else:
-                self.read_model(child, scope, f"{scope}{name}::", version, depth + 1, is_static)
+                self.read_model(element, scope, f"{scope}{name}::", version, depth + 1, is_static)
 
     def _check_unique(self, node: XmlNode, name: str, existing_parts: dict[str, SdfLink] | dict[str, SdfJoint]) -> None:
         if name in existing_parts:
