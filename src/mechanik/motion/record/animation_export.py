@@ -133,8 +133,8 @@ def _format_row(numbers: Array) -> str:
 
 
 DECIMALS = 7
-"""Decimals of positions (m), quaternions and times (s) in a page: finer than a screen can show; the page is half as large
-as with all digits."""
+"""Decimals of positions (m), quaternions and times (s) in a page: finer than a screen can show; the page is half as
+large as with all digits."""
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en">
