@@ -39,10 +39,25 @@ def test_out_of_reach_auto_ends_where_the_default_method_ends():
 
 def test_the_reason_against_the_closed_form_is_reported():
     panda, platform = mk.gallery.panda(), mk.gallery.stewart_platform()
-    assert "no closed form" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").method_reason
+    assert (
+        "no known closed form"
+        in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").method_reason
+    )
     assert "do not intersect" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").method_reason
     assert "loops" in mk.Solver(platform, mk.PoseGoal("platform", np.eye(4)), solver="auto").method_reason
-    assert "chosen by the caller" in mk.Solver(panda, mk.PositionGoal("panda_hand_tcp", (0, 0, 0)), solver="dls").method_reason
+    assert (
+        "chosen by the caller"
+        in mk.Solver(panda, mk.PositionGoal("panda_hand_tcp", (0, 0, 0)), solver="dls").method_reason
+    )
+
+
+def test_the_reason_neither_denies_an_existing_closed_form_nor_advises_the_solver_in_use():
+    """A locked joint gave "There is no closed form: the closed form needs ..."; a rest pose gave "use solver='lm'"."""
+    arm, goal = mk.gallery.ur5(), mk.PoseGoal("tool0", np.eye(4))
+    locked = mk.Solver(arm, goal, solver="auto", lock=["elbow_joint"]).method_reason
+    assert locked.endswith("restarts follow, since the closed form needs every joint of the arm, but a joint is locked")
+    resting = mk.Solver(arm, [goal, mk.RestPose(np.zeros(6))], solver="auto").method_reason
+    assert resting.endswith("the closed form does not support soft objectives, such as a rest pose")
 
 
 def test_options_of_a_call_are_respected():

@@ -81,7 +81,11 @@ CASES = {
     "a direction with a NaN": (lambda: mk.AxisGoal("tool", (0, math.nan, 1)), NotFinite, "finite"),
     "an invalid quaternion": (lambda: mk.OrientationGoal("tool", (1, 1, 0, 0)), NotARotation, "norm"),
     "a rotation that stretches": (lambda: mk.OrientationGoal("tool", 2 * np.eye(3)), NotARotation, "rotation"),
-    "a rotation that mirrors": (lambda: mk.OrientationGoal("tool", np.diag([1.0, 1, -1])), NotARotation, "right-handed"),
+    "a rotation that mirrors": (
+        lambda: mk.OrientationGoal("tool", np.diag([1.0, 1, -1])),
+        NotARotation,
+        "right-handed",
+    ),
     "an invalid pose": (lambda: mk.PoseGoal("tool", np.ones((4, 4))), MechanikError, "target|pose|row"),
     "a point of two numbers": (lambda: mk.PositionGoal("tool", (1, 2)), ShapeError, "3"),
     "a negative weight": (lambda: mk.PositionGoal("tool", (1, 1, 0), weight=-1), ObjectiveError, "above zero"),

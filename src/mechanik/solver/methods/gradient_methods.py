@@ -225,7 +225,7 @@ class GradientDescent(Method):
     def check(self, problem: LeastSquaresProblem) -> None:
         Method.check(self, problem)
         if self.gradient == "differences" and (reason := unsupported_reason(problem)):
-            raise self.unsupported_error(f"by differences {reason}", "gradient_descent' with gradient='analytic")
+            raise self.unsupported_error(f"by differences {reason}", "gradient_descent", option="gradient='analytic'")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         differences = None

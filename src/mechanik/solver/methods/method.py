@@ -81,8 +81,9 @@ class Method(ABC):
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
         """Improve the state of the problem, by one iteration between two yields.
 
-        The driver stops the generator once the problem is met. The generator may return if there is no more progress.
-        It may yield a status code of `kernels/state_layout.py` to end the attempt with this status.
+        The driver stops the generator once the problem is met and, for a method that supports soft objectives, the soft
+        cost no longer decreases. The generator may return if there is no more progress. It may yield a status code of
+        `kernels/state_layout.py` to end the attempt with this status.
 
         Args:
             problem: the problem; write `problem.step` and call `problem.advance`.
@@ -99,7 +100,7 @@ class Method(ABC):
                 f"does not support priority levels, and the problem has {problem.levels}", "lm"
             )
         if not self.supports_soft_objectives and len(problem.soft_residual):
-            raise self.unsupported_error("does not support soft objectives, such as a rest pose", "lm' or 'dls")
+            raise self.unsupported_error("does not support soft objectives, such as a rest pose", "lm", "dls")
         if problem.has_soft_above_required:
             raise self.unsupported_error(
                 "does not support a soft objective with a higher priority than a required one", "lm"
@@ -107,9 +108,16 @@ class Method(ABC):
         if not self.supports_loops and problem.closures:
             raise self.unsupported_error("does not support closed loops", "lm")
 
-    def unsupported_error(self, reason: str, alternative: str) -> InvalidOperation:
-        """Return an error with the reason why the method does not support the problem, and an alternative method."""
-        return InvalidOperation(f"{self.title} {reason}; use solver='{alternative}'")
+    def unsupported_error(self, reason: str, *alternatives: str, option: str = "") -> InvalidOperation:
+        """Return an error with the reason why the method does not support the problem, and alternative methods.
+
+        Args:
+            reason: continues a sentence that starts with the title of the method.
+            alternatives: names of the methods.
+            option: option of the alternative, such as "gradient='analytic'".
+        """
+        names = " or ".join(map(repr, alternatives))
+        return InvalidOperation(f"{self.title} {reason}; use solver={names}{f' with {option}' if option else ''}")
 
 
 def check_positive(method: Method, *names: str) -> None:

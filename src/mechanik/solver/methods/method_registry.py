@@ -83,12 +83,12 @@ def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Met
     try:
         closed_form.check(problems[0])
     except InvalidOperation as error:
-        reason = str(error).removesuffix("; use solver='lm'")
-        return None, f"{first_sentence}. If it fails, restarts follow. There is no closed form: {reason}"
+        reason = str(error).partition("; use solver=")[0]
+        return None, f"{first_sentence}. If it fails, restarts follow, since {reason}"
     reason = _closed_form_reason(problems[0])
-    return (
-        closed_form,
-        f"{first_sentence}. If it fails, {closed_form.title} follows, which finds every solution: {reason}",
+    return closed_form, (
+        f"{first_sentence}. If it fails, {closed_form.title} follows, which goes to the branch nearest to the start."
+        f" The arm has a closed form: {reason}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Stochastic methods: simulated annealing and memetic evolution, which run a local method after each random move."""
+"""Stochastic methods: annealing with a descent after each jump, and memetic evolution with descents of the elites."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanik.errors import LimitsError, UnknownName
+from mechanik.errors import InvalidArgument, LimitsError, UnknownName
 from mechanik.model.configuration_space import Indices
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
@@ -22,7 +22,9 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_number
 
 PROGRESS_WINDOW = 5
-"""Number of iterations over which progress is measured; methods with momentum may increase the error in some."""
+"""Number of iterations over which progress is measured, because single iterations of methods with momentum may increase
+the error.
+"""
 PROGRESS_RATIO = 0.995
 """A descent ends if the ratio of the cost after a window to the cost before the window is above this; at this rate the
 descent would take thousands of iterations.
@@ -30,9 +32,16 @@ descent would take thousands of iterations.
 
 
 def local_method(local: str | Method) -> Method:
-    """Return the local method, given its name or an instance."""
-    if local == "auto":
-        raise UnknownName("local method", "auto", METHODS)
+    """Return the local method, given its name or an instance.
+
+    Raises:
+        InvalidArgument: if `local` is neither a name nor a method.
+        UnknownName: if there is no method of this name; "auto" is no local method.
+    """
+    if not isinstance(local, str | Method):
+        raise InvalidArgument(f"local must be the name of a method, such as 'lm', or a Method, not {local!r}")
+    if isinstance(local, str) and local not in METHODS:
+        raise UnknownName("local method", local, METHODS)
     return local if isinstance(local, Method) else find_method(local)()
 
 
@@ -137,6 +146,7 @@ class Annealing(Method):
         descend_with(problem, local, DESCENT_DIVISOR * descent, is_patient=True)
         accepted_x, error = problem.x.copy(), math.sqrt(problem.cost)
         best_error = error
+        # `run_method` ends an attempt after a small step: report the size of a jump, not the last step of the descent
         problem.step[:] = self.temperature
         yield
         while True:
@@ -156,7 +166,7 @@ class Annealing(Method):
                 else:
                     problem.set_state(accepted_x)
                 temperature *= self.cooling
-                problem.step[:] = jump  # the motion of this iteration, not the last step of its descent
+                problem.step[:] = jump  # for `run_method`, as above
                 yield
 
 
@@ -233,10 +243,10 @@ class Population:
         extinction = self._extinction()
         probabilities = np.arange(N, 0, -1) / (N * (N + 1) / 2)  # better individuals have more children
         parents = np.searchsorted(np.cumsum(probabilities), rng.random((3, count))).clip(max=N - 1)
-        first_parents, second_parents, third_parents = parents[0], parents[1], parents.min(axis=0)
+        first_parents, second_parents, best_parents = parents[0], parents[1], parents.min(axis=0)
         crossover = self._difference(first_parents, second_parents) * rng.random((count, n))
         inertia = self.momentum[first_parents] * (INERTIA * rng.random((count, 1)))
-        adoption = self._difference(first_parents, third_parents) * (0.5 * rng.random((count, 1)))
+        adoption = self._difference(first_parents, best_parents) * (0.5 * rng.random((count, 1)))
         mutation_strength = 0.5 * (extinction[first_parents] + extinction[second_parents])[:, None]
         is_mutated = rng.random((count, n)) < (mutation_strength * (n - 1) + 1) / n
         mutation = np.where(is_mutated, mutation_strength * self.span * (rng.random((count, n)) - 0.5), 0.0)
@@ -297,7 +307,8 @@ class Evolution(Method):
     longer improves, a random population replaces all individuals; only the best state so far is stored. All steps are
     on the configuration manifold: quaternions are rotated.
 
-    If there are loops, states with closed loops rank before all other states; the local method closes the loops.
+    If there are loops, the local method closes them. A state with closed loops is preferred as the best state so far;
+    the population is sorted by cost alone.
 
     Attributes:
         population: number of individuals.
@@ -340,7 +351,8 @@ class Evolution(Method):
         local = local_method(self.local)
         descent = descent_iterations(self.descent, local, 25)
         descend_with(problem, local, BEST_DESCENT_FACTOR * descent)
-        best_rank, best_x = _rank(problem), problem.x.copy()
+        best_merit, best_x = _merit(problem), problem.x.copy()
+        # `run_method` ends an attempt after a small step: report a range of motion, not the last step of the descent
         problem.step[:] = math.pi
         yield
         if problem.n == 0:  # no columns to sample
@@ -354,13 +366,13 @@ class Evolution(Method):
                     population.load(i)
                     descend_with(problem, local, descent * (BEST_DESCENT_FACTOR if i == 0 else 1))
                     population.store(i)
-                    if (new_rank := _rank(problem)) < best_rank:
-                        best_rank, best_x = new_rank, problem.x.copy()
+                    if (new_merit := _merit(problem)) < best_merit:
+                        best_merit, best_x = new_merit, problem.x.copy()
                     if problem.is_met:
                         break
                 if not problem.is_met:
                     problem.set_state(best_x)
-                problem.step[:] = population.span  # the range of motion, not the last step of a descent
+                problem.step[:] = population.span  # for `run_method`, as above
                 yield
                 population.sort()
                 idle_generations, last_cost = (
@@ -373,7 +385,7 @@ class Evolution(Method):
             population.scatter(0)
 
 
-def _rank(problem: LeastSquaresProblem) -> tuple[bool, float]:
+def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
     """Return the sort key of the present state: closed loops first, then by cost."""
     cost = problem.cost
     return not problem.are_loops_closed(), cost if np.isfinite(cost) else math.inf
