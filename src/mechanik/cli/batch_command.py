@@ -93,9 +93,9 @@ def batch(
     avoid
         `self`: reject solutions in which links collide with each other, by their collision shapes.
     obstacle
-        Obstacles to avoid, as NAME=KIND:SIZES@X,Y,Z or NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW in m and rad. Name and
-        rotation are optional. Kinds: box:X,Y,Z, sphere:R, capsule:R,LENGTH and cylinder:R,LENGTH (both along z),
-        mesh:FILE, and floor (solid below its plane).
+        Obstacles to avoid, as NAME=KIND:SIZES@X,Y,Z or NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW in m and rad. Name,
+        position (default: the origin) and rotation are optional. Kinds: box:X,Y,Z, sphere:R, capsule:R,LENGTH and
+        cylinder:R,LENGTH (both along z), mesh:FILE, and floor (solid below its plane).
     clearance
         Minimum distance of all checked pairs in m. Default: 0.
     allow

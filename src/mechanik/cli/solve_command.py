@@ -277,8 +277,9 @@ def solve(
     degrees
         Angles of --rpy, --q0 and --obstacle are given in degrees.
     q0
-        Start configuration; the solution stays near it. All numbers of q in the order that `mechanik info` shows, or
-        NAME=VALUE for single joints. Default: the configuration in FILE.
+        Start configuration: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE for single joints.
+        The search starts here; after a restart, the solution can be far from it (see --nearest). Default: the
+        configuration in FILE.
     tolerance
         Position tolerance in m. Default: 1e-6.
     angle_tolerance
@@ -288,9 +289,9 @@ def solve(
     avoid
         `self`: reject solutions in which links collide with each other, by their collision shapes.
     obstacle
-        Obstacles to avoid, as NAME=KIND:SIZES@X,Y,Z or NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW in m and rad. Name and
-        rotation are optional. Kinds: box:X,Y,Z, sphere:R, capsule:R,LENGTH and cylinder:R,LENGTH (both along z),
-        mesh:FILE, and floor (solid below its plane).
+        Obstacles to avoid, as NAME=KIND:SIZES@X,Y,Z or NAME=KIND:SIZES@X,Y,Z,ROLL,PITCH,YAW in m and rad. Name,
+        position (default: the origin) and rotation are optional. Kinds: box:X,Y,Z, sphere:R, capsule:R,LENGTH and
+        cylinder:R,LENGTH (both along z), mesh:FILE, and floor (solid below its plane).
     clearance
         Minimum distance of all checked pairs in m. Default: 0.
     allow

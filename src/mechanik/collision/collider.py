@@ -106,6 +106,8 @@ class Collider:
         InvalidArgument, UnknownName: an argument has the wrong type, or a name is unknown.
         StructureError: no link has a shape, or a pair is both allowed and forbidden.
         FormatError: a mesh cannot be read.
+        MissingExtra: the extra `collision` is not installed, and `meshes` is "exact" or a mesh file has a type that
+            only this extra can read.
 
     Example:
         >>> arm = mk.gallery.panda()

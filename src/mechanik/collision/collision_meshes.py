@@ -1,4 +1,4 @@
-"""Collision meshes of links: reading of triangles, and conversion to convex hulls or fitted capsules."""
+"""Collision meshes of links and obstacles: reading of triangles, and conversion to convex hulls or fitted capsules."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class CollisionMesh:
 
     Attributes:
         points: (V, 3), m, in the frame of the shape, scaled; read-only.
-        corners: (T, 3), indices of the corners of each triangle into `points`.
+        triangles: (T, 3), indices of the corners of each triangle into `points`.
     """
 
     points: Array
-    corners: npt.NDArray[np.uint32]
+    triangles: npt.NDArray[np.uint32]
 
     @property
     def is_closed(self) -> bool:
         """Whether every edge belongs to exactly two triangles, which contain it in opposite directions."""
-        edges = self.corners[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)
+        edges = self.triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)
         point_count = len(self.points)
         directed_edges, reversed_edges = (
             edges[:, 0] * point_count + edges[:, 1],
@@ -71,11 +71,13 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
         instance: the shape with its pose.
         owner: link or obstacle, for messages: "link 'arm'".
         meshes: "exact": convex hulls, which need the extra `collision`; "fitted": a few capsules that cover the mesh;
-            "auto": hulls if the extra is installed, else capsules, with a warning.
+            "auto": hulls if the extra is installed, else capsules, with a warning. In each mode some types of files
+            need the extra.
 
     Raises:
         FormatError: the file is missing, cannot be read, or has no volume.
-        MissingExtra: `meshes` is "exact", and the extra `collision` is not installed.
+        MissingExtra: the extra `collision` is not installed, and `meshes` is "exact" or the file has a type that only
+            this extra can read.
     """
     mesh = instance.shape
     if not isinstance(mesh, Mesh):
@@ -114,6 +116,7 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
 
     Raises:
         FormatError: the file is missing, cannot be read, or has no volume.
+        MissingExtra: the file has a type that needs the extra `collision`, which is not installed.
     """
     label = f"{owner}: the mesh {mesh.uri!r}"
     if mesh.path is None:
@@ -176,20 +179,20 @@ def _parse(path: str, data: bytes, scale: _Scale) -> CollisionMesh | str:
             surface.triangles + np.uint32(first_index)
             for surface, first_index in zip(surfaces, first_indices, strict=False)
         ]
-        corners = np.concatenate([np.zeros((0, 3), dtype=np.uint32), *offset_triangles])
+        triangles = np.concatenate([np.zeros((0, 3), dtype=np.uint32), *offset_triangles])
         if len(surfaces) > 1:  # surfaces of different colours have points in common
             points, merged_indices = np.unique(points, axis=0, return_inverse=True)
-            corners = merged_indices.reshape(-1).astype(np.uint32)[corners]
+            triangles = merged_indices.reshape(-1).astype(np.uint32)[triangles]
     else:
-        points, corners = _read_with_trimesh(path)
-    if len(corners) == 0:
+        points, triangles = _read_with_trimesh(path)
+    if len(triangles) == 0:
         return "has no triangles"
     points = points * np.array(scale, dtype=np.float64)
     if is_flat(points):
         return "is flat and has no volume; replace it by a thin box"
     points.setflags(write=False)
-    corners.setflags(write=False)
-    return CollisionMesh(points, corners)
+    triangles.setflags(write=False)
+    return CollisionMesh(points, triangles)
 
 
 def _read_with_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
@@ -201,14 +204,14 @@ def _read_with_trimesh(path: str) -> tuple[Array, npt.NDArray[np.uint32]]:
     try:
         mesh = loader.load(path, force="mesh", process=False)  # process=True would drop non-finite points
         points = np.array(mesh.vertices, dtype=np.float64).reshape(-1, 3)
-        corners = np.array(mesh.faces, dtype=np.int64).reshape(-1, 3)
+        triangles = np.array(mesh.faces, dtype=np.int64).reshape(-1, 3)
     except ImportError as error:
         raise FormatError(f"it needs a package that is not installed ({error}); convert it to STL") from None
     except Exception as error:  # the readers of trimesh raise many types of errors for invalid files
         raise FormatError(f"it cannot be read ({type(error).__name__}: {error}); convert it to STL") from None
-    check_vertices(Path(path).name, points[corners])
+    check_vertices(Path(path).name, points[triangles])
     points, merged_indices = np.unique(points + 0.0, axis=0, return_inverse=True)
-    return points, merged_indices.reshape(-1).astype(np.uint32)[corners]
+    return points, merged_indices.reshape(-1).astype(np.uint32)[triangles]
 
 
 @lru_cache(MESH_CACHE_SIZE)
@@ -228,16 +231,16 @@ def hull_points(points: Array) -> Array:
         raise MissingExtra("computing the convex hull of a mesh", "collision") from None
     hull_class: Any = ConvexHull
     try:
-        corners: npt.NDArray[np.int32] = hull_class(points).vertices
+        corner_indices: npt.NDArray[np.int32] = hull_class(points).vertices
     except QhullError:  # the hull is so thin that its corners depend on rounding
         return points
-    return points[corners]
+    return points[corner_indices]
 
 
 def outer_points(points: Array) -> Array:
     """Return the corners of the convex hull of points (n, 3), or all points without the extra `collision`.
 
-    Shapes that cover fewer points are found faster.
+    A convex shape that covers the corners of the hull covers all points, and fitting is faster with fewer points.
     """
     with contextlib.suppress(MissingExtra):
         return hull_points(points)
@@ -247,7 +250,7 @@ def outer_points(points: Array) -> Array:
 @lru_cache(1)
 def _warn_fitted() -> None:
     log.warning(
-        "meshes of links are replaced by fitted capsules; to use their convex hulls: pip install 'mechanik[collision]'"
+        "collision meshes are replaced by fitted capsules; to use their convex hulls: pip install 'mechanik[collision]'"
     )
 
 

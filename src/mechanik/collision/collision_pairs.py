@@ -197,6 +197,9 @@ def find_allowed_collisions(
     Raises:
         InvalidArgument, ShapeError: an argument has the wrong type or shape.
         StructureError: no link has a shape.
+        FormatError: a mesh cannot be read.
+        MissingExtra: the extra `collision` is not installed, and `meshes` is "exact" or a mesh file has a type that
+            only this extra can read.
 
     Example:
         >>> pairs = mk.find_allowed_collisions(mk.gallery.panda(), samples=50)

@@ -105,7 +105,7 @@ def _triangles(link: Link, name: str) -> Array:
     for instance in link.collisions or link.visuals:
         if isinstance(instance.shape, Mesh):
             mesh = read_collision_mesh(instance.shape, f"link {name!r}")
-            triangles.append(instance.pose.apply(mesh.points)[mesh.corners])
+            triangles.append(instance.pose.apply(mesh.points)[mesh.triangles])
     return np.concatenate(triangles)
 
 

@@ -1,4 +1,4 @@
-"""Fitting of capsules and spheres that cover the meshes of links, for fast collision checks.
+"""Fitting of capsules and spheres that cover the meshes of links and obstacles, for fast collision checks.
 
 A mesh is cut into parts by planes. Each part gets a small enclosing capsule, or the smallest enclosing sphere. For
 capsules the planes are those that save the most volume; for spheres they halve the longest extent.
@@ -285,6 +285,7 @@ def fit_shapes(
 
     Raises:
         FormatError: a mesh is missing, cannot be read, or has no volume.
+        MissingExtra: a mesh file has a type that needs the extra `collision`, which is not installed.
         ObjectiveError: `kind` or `count` is invalid.
         UnknownName: there is no such link.
 
@@ -327,6 +328,7 @@ def fit_mesh(
 
     Raises:
         FormatError: the mesh is missing, cannot be read, or has no volume.
+        MissingExtra: the file has a type that needs the extra `collision`, which is not installed.
     """
     _check_arguments(kind, count)
     return _fit_collision_mesh(read_collision_mesh(mesh, owner), kind, MAX_SHAPES[kind] if count is None else count)
@@ -356,7 +358,7 @@ def _fit_instance(instance: ShapeInstance, link: str, kind: FittedKind, count: i
 
 @lru_cache(MESH_CACHE_SIZE)
 def _fit_collision_mesh(mesh: CollisionMesh, kind: FittedKind, count: int) -> tuple[ShapeInstance, ...]:
-    return tuple(as_shape_instance(capsule) for capsule in cover_triangles(mesh.points[mesh.corners], kind, count))
+    return tuple(as_shape_instance(capsule) for capsule in cover_triangles(mesh.points[mesh.triangles], kind, count))
 
 
 def as_shape_instance(capsule: CoverCapsule) -> ShapeInstance:

@@ -215,7 +215,8 @@ def _add_shapes_and_inertia(link: Link, body_part: str, height: float, mass: flo
 
 
 HOME_BEND = 0.45
-"""Angle of hips and ankles at home, rad; the knees have twice this angle, so thigh and shank have the same slope."""
+"""Bend of the legs at home, rad: hips and ankles are at minus this angle, knees at twice this angle, so thigh and shank
+are inclined equally in opposite directions, and the sole is level."""
 PITCH_AXIS, YAW_AXIS = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 """Axes of hubs that are drawn."""
 
@@ -341,7 +342,7 @@ def _add_leg(
 
 HOME_HIP_PITCH, HOME_KNEE_PITCH = -0.55, 2.0
 """Pitch at home, rad: the thigh points up and outwards, the shank down, and the ankle compensates both angles."""
-SOLE_HEIGHT = 0.08
+SOLE_HEIGHT_RATIO = 0.08
 """Distance from the sole to the roll axis of the ankle, as a ratio of the shank length."""
 RADIAL_AXIS, LEG_PITCH_AXIS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 """Axes in the frame of a leg, whose x points away from the body."""
@@ -373,7 +374,7 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
         (43, 42)
     """
     check_positive_numbers("walker", radius=radius, hip=hip, thigh=thigh, shank=shank)
-    sole_height = SOLE_HEIGHT * shank
+    sole_height = SOLE_HEIGHT_RATIO * shank
     height = sole_height + thigh * math.sin(HOME_HIP_PITCH) + shank * math.sin(HOME_HIP_PITCH + HOME_KNEE_PITCH)
     if height <= sole_height:
         raise StructureError(
@@ -452,8 +453,8 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
     mean of the pitch of both rockers (a differential). Because the differential is a linkage of rods, the two rocker
     angles are opposite only up to terms of fourth order: at 0.3 rad their magnitudes differ by 0.001 rad.
 
-    15 dofs: body 6, differential 1, bogies 2, wheels 6. For given x, y and heading on any terrain, six further dofs
-    remain (height, roll, pitch, differential, bogies), one for each wheel contact.
+    15 dofs: body 6, differential 1, bogies 2, wheels 6. At given x, y and heading, six dofs remain besides the wheel
+    rotations (height, roll, pitch, differential, bogies), one for each wheel contact with the terrain.
 
     Args:
         wheelbase: distance from the front axles to the rear axles; m.

@@ -2,13 +2,17 @@
 
 The hard residuals are eliminated first (`elimination.py`). The step s of the independent columns then minimises
 
-    |e + J s|^2 + damping |s|^2
+    |e + A s|^2 + damping |s|^2
 
-where e are the soft residuals and J is their Jacobian (`damped_least_squares.py`). A column whose step would cross a
-bound is added to the active set, and the system is solved again with the column fixed at its bound. A column at a bound
-is released if the negative reduced gradient points to the inside of the bounds. The reduced gradient includes the
-constraint forces of the closures; the sign of J'e alone would give wrong poses. Indices such as `v` and `k` are
-explained in `problem_layout.py`; n is the number of independent columns.
+where e are the soft residuals and A = J (1, Z) is their Jacobian after the elimination (`damped_least_squares.py`). A
+column whose step would cross a bound is added to the active set, and the system is solved again with the column fixed
+at its bound. A column at a bound is released if the negative gradient of this model after the step points to the inside
+of the bounds. This gradient is that of A, so it includes the constraint forces of the closures; the sign of J'e,
+without elimination, would give wrong poses.
+
+If the active set gives no step that stays within the bounds and decreases the cost, further solves change one bound at
+a time. If second derivatives are missing, the result may be a request to probe them instead of a step (`curvature.py`).
+Indices such as `v` and `k` are explained in `problem_layout.py`; n is the number of independent columns.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from .curvature import (
     store_step,
 )
 from .damped_least_squares import assemble_normal_equations, expand_step, model_change, solve_reduced_step
-from .elimination import NO_COLUMN, eliminate
+from .elimination import NO_INDEX, eliminate
 from .problem_layout import *
 
 BOUND_OVERSHOOT, BOUND_DISTANCE = 1e-13, 1e-9
@@ -65,7 +69,11 @@ def update_active_bounds(ints, floats, x):
 
 @subroutine
 def activate_bounds(ints, floats, x):
-    """Activate the bounds that the step crosses; return their number, and whether (1 or 0) a column is dependent."""
+    """Activate the bounds that the step crosses.
+
+    Returns:
+        The number of columns that cross a bound, and whether (1 or 0) one of these columns is dependent.
+    """
     column_x, bound_state, pivot_row, scale = (
         ints[AT_COLUMN_X],
         ints[AT_BOUND_STATE],
@@ -81,7 +89,7 @@ def activate_bounds(ints, floats, x):
             if value > floats[upper + v] + BOUND_OVERSHOOT or value < floats[lower + v] - BOUND_OVERSHOOT:
                 ints[bound_state + v] = ON_UPPER if value > floats[upper + v] else ON_LOWER
                 crossed_count += 1
-                if ints[pivot_row + v] != NO_COLUMN:
+                if ints[pivot_row + v] != NO_INDEX:
                     has_dependent_column = 1
     return crossed_count, has_dependent_column
 
@@ -189,12 +197,12 @@ def hold_at_bounds(ints, floats, x):
 
 @subroutine
 def column_of_largest_multiplier(ints, floats, n, max_gradient):
-    """Return the column at a bound with the largest multiplier above `max_gradient`; NO_COLUMN if there is none.
+    """Return the column at a bound with the largest multiplier above `max_gradient`; NO_INDEX if there is none.
 
     The multiplier of a column is its model gradient at an upper bound, and minus its model gradient at a lower bound.
     Columns that were released before in this step are excluded.
     """
-    column = ints[RUNTIME_ZERO] + NO_COLUMN
+    column = ints[RUNTIME_ZERO] + NO_INDEX
     for i in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
         side, gradient = ints[ints[AT_BOUND_STATE] + v], floats[ints[AT_MODEL_GRADIENT] + i]
@@ -242,8 +250,8 @@ def count_active_bounds(ints):
 
 MAX_SOLVES, MAX_SINGLE_BOUND_SOLVES = 12, 24
 """Numbers of linear solves of one step. The first MAX_SOLVES solves may change many bounds at once. If they give no
-step that decreases the cost, further solves change one bound at a time; all in all there are at most MAX_SOLVES +
-MAX_SINGLE_BOUND_SOLVES solves. With fewer solves, more steps are shortened at the bounds."""
+step that stays within the bounds and decreases the cost, further solves change one bound at a time; all in all there
+are at most MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES solves. With fewer solves, more steps are shortened at the bounds."""
 SLOW_COST_RATIO = 0.5
 """Second derivatives are used if the cost after three steps, or the predicted cost after one step, is above this ratio
 of the cost before. A smaller ratio uses them more often: fewer steps, but more evaluations for each step."""
@@ -270,8 +278,8 @@ def bounded_step(
     is_newton,
     uses_curvature,
     may_probe,
-    may_request,
-    eliminated_count,
+    may_probe_early,
+    independent_count,
     damping_ratio,
     has_moved,
     poses_are_current,
@@ -286,13 +294,16 @@ def bounded_step(
         damping: added to the diagonal of the normal equations, times the table `extra_damping`.
         is_newton: whether the step is a Newton step on the hard residuals alone.
         uses_curvature: whether second derivatives are used (`curvature.py`).
-        may_probe: whether probes of second derivatives may be requested (`curvature.py`).
-        may_request: whether probes are requested as soon as the model predicts slow progress.
-        eliminated_count: number of independent columns if probes were made at this x, so that the elimination is
-            still valid; otherwise 0.
+        may_probe: whether probes are requested before the first solve if second derivatives are missing
+            (`curvature.py`).
+        may_probe_early: whether probes are requested after the first solve if bounds are active and the model predicts
+            slow progress.
+        independent_count: number of independent columns if probes were made at this x, so that the elimination is
+            still valid; 0 if the elimination has to be done.
         damping_ratio: factor on the damping if all second derivatives are known.
         has_moved: 1.0 if the previous step was accepted, so that it can update the second derivatives.
-        poses_are_current: 1.0 if the stored poses are those of x; otherwise x is the same as in the previous step.
+        poses_are_current: 1.0 if the stored poses are those of x. If 0.0, they are those of a trial or a probe; x has
+            not changed since the previous step, so its curvature vectors of the chain are still valid.
 
     Returns:
         The cost, which is the sum of squares of the soft residuals after the hard residuals are made zero to first
@@ -306,7 +317,7 @@ def bounded_step(
     column_count = ints[N_COLUMNS]
     active_count = update_active_bounds(ints, floats, x)
     predicted_change, max_gradient, cost, n, dual_row_count = 0.0, 0.0, 0.0, ints[RUNTIME_ZERO], ints[RUNTIME_ZERO]
-    chain_block = ints[stages + STAGE_INTS * stage + CHAIN_BLOCK] if uses_curvature else ints[RUNTIME_ZERO] + NO_COLUMN
+    chain_block = ints[stages + STAGE_INTS * stage + CHAIN_BLOCK] if uses_curvature else ints[RUNTIME_ZERO] + NO_INDEX
     if chain_block >= 0 and poses_are_current == 1.0 and not is_newton:
         chain_curvature_vectors(ints, floats, buffer, chain_block)
     uses_dual_form = ints[stages + STAGE_INTS * stage + USES_DUAL_FORM] == 1 and (
@@ -315,18 +326,18 @@ def bounded_step(
     needs_elimination, curvature_is_known, requests_probes, curvature = True, False, False, CURVATURE_UNKNOWN
     changes_single_bounds, released_column, released_side, remaining_count = (
         False,
-        ints[RUNTIME_ZERO] + NO_COLUMN,
+        ints[RUNTIME_ZERO] + NO_INDEX,
         ints[RUNTIME_ZERO],
         ints[RUNTIME_ZERO],
     )
-    # the multipliers are computed from the row operations of the elimination
+    # `find_multipliers` computes the multipliers of the hard rows from the row operations of the elimination
     stores_row_operations = not is_newton and (
-        (may_probe and ints[ints[AT_PREVIOUS_COLUMNS]] == NO_COLUMN) or (may_request and active_count > 0)
+        (may_probe and ints[ints[AT_PREVIOUS_COLUMNS]] == NO_INDEX) or (may_probe_early and active_count > 0)
     )
     for solve_index in range(MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES):
         if needs_elimination:
-            if eliminated_count > 0 and solve_index == 0:
-                n = eliminated_count
+            if independent_count > 0 and solve_index == 0:
+                n = independent_count
             else:
                 n, remaining_count = eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_newton)
             if not is_newton:
@@ -382,7 +393,7 @@ def bounded_step(
             )
             curvature = min(curvature, smallest_pivot)
             expand_step(ints, floats, n)
-        if may_request and stores_row_operations and solve_index == 0:
+        if may_probe_early and stores_row_operations and solve_index == 0:
             _, free_count = has_all_curvature(ints, n)
             if (
                 free_count <= MAX_PROBED_COLUMNS
@@ -395,17 +406,17 @@ def bounded_step(
             # as in the simplex method, columns are released one at a time; a released column is held again if the step
             # is shortened to zero
             step_ratio = shorten_to_bounds(ints, floats, x)
-            if released_column != NO_COLUMN and step_ratio < MIN_STEP_RATIO:
+            if released_column != NO_INDEX and step_ratio < MIN_STEP_RATIO:
                 ints[bound_state + released_column] = released_side
                 needs_elimination = True
             for i in range(n):
                 floats[reduced_step + i] *= step_ratio
             predicted_change = model_change(ints, floats, n, dual_row_count, chain_block)
             if not needs_elimination:
-                if released_column != NO_COLUMN or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
+                if released_column != NO_INDEX or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
                     break
                 released_column = column_of_largest_multiplier(ints, floats, n, largest_free_gradient(ints, floats, n))
-                if released_column == NO_COLUMN:
+                if released_column == NO_INDEX:
                     break
                 released_side, ints[bound_state + released_column], ints[ints[AT_WAS_RELEASED] + released_column] = (
                     ints[bound_state + released_column],
@@ -414,7 +425,7 @@ def bounded_step(
                 )
                 active_count = count_active_bounds(ints)
             else:
-                released_column = ints[RUNTIME_ZERO] + NO_COLUMN
+                released_column = ints[RUNTIME_ZERO] + NO_INDEX
                 active_count = count_active_bounds(ints)
             continue
         crossed_count, has_dependent_column = activate_bounds(ints, floats, x)
@@ -441,7 +452,8 @@ def bounded_step(
                 or largest_reduced_gradient(ints, floats, x, n) == 0.0
             ):
                 break
-            hold_at_bounds(ints, floats, x)  # the active set cycles: from now on change one bound at a time
+            # the step crosses bounds or does not decrease the cost: from now on change one bound at a time
+            hold_at_bounds(ints, floats, x)
             changes_single_bounds = True
         # only an independent column can be held at a bound: eliminate again
         needs_elimination = changes_single_bounds or (crossed_count > 0 and has_dependent_column == 1)

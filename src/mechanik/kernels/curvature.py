@@ -40,7 +40,7 @@ from __future__ import annotations
 import math
 
 from .compiler import inline, subroutine
-from .elimination import FROM_REMAINING_ROWS, NO_COLUMN
+from .elimination import FROM_REMAINING_ROWS, NO_INDEX
 from .linear_systems import distance_to_bound
 from .problem_layout import *
 from .relative_pose import rotate_inverse
@@ -110,7 +110,7 @@ def find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count):
         floats[system + k] = 0.0
     for equation in range(remaining_count):
         v = ints[ints[AT_REMAINING_PIVOT] + equation]
-        if v == NO_COLUMN:
+        if v == NO_INDEX:
             floats[system + equation * row_length + equation] = 1.0
         else:
             floats[system + equation * row_length + remaining_count] = -floats[gradient + v]
@@ -127,16 +127,16 @@ def find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count):
                 tableau + ints[block + FIRST_JACOBIAN] + r * width,
                 ints[remaining_row + first_row + r],
             )
-            if ints[pivot_column + first_row + r] != NO_COLUMN:
+            if ints[pivot_column + first_row + r] != NO_INDEX:
                 floats[multiplier + first_row + r] = -floats[
                     gradient + ints[block_columns + first_column + ints[pivot_column + first_row + r]]
                 ]
-            elif equation == NO_COLUMN or ints[ints[AT_REMAINING_PIVOT] + equation] == NO_COLUMN:
+            elif equation == NO_INDEX or ints[ints[AT_REMAINING_PIVOT] + equation] == NO_INDEX:
                 continue
             for u in range(width):
                 k = ints[pivot_row + ints[block_columns + first_column + u]] - FROM_REMAINING_ROWS
                 if k >= 0:
-                    if ints[pivot_column + first_row + r] != NO_COLUMN:
+                    if ints[pivot_column + first_row + r] != NO_INDEX:
                         floats[system + k * row_length + remaining_count] -= (
                             floats[tableau_row + u] * floats[multiplier + first_row + r]
                         )
@@ -148,7 +148,7 @@ def find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count):
         m, first_row = ints[block + ROW_COUNT], ints[block + FIRST_ROW]
         for r in range(m):
             equation = ints[remaining_row + first_row + r]
-            if ints[pivot_column + first_row + r] == NO_COLUMN and equation != NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_INDEX and equation != NO_INDEX:
                 floats[multiplier + first_row + r] = floats[system + equation * row_length + remaining_count]
         for k in range(m):
             floats[block_multiplier + k] = 0.0
@@ -213,7 +213,7 @@ def count_free_columns(ints):
     """Return the number of independent columns that are free."""
     free_count = 0
     for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_PIVOT_ROW] + v] == NO_COLUMN and ints[ints[AT_BOUND_STATE] + v] == FREE:
+        if ints[ints[AT_PIVOT_ROW] + v] == NO_INDEX and ints[ints[AT_BOUND_STATE] + v] == FREE:
             free_count += 1
     return free_count
 
@@ -242,7 +242,7 @@ def write_next_probe(ints, floats, first_index, n):
         return n
     for v in range(ints[N_COLUMNS]):
         floats[step + v] = 0.0
-        if ints[ints[AT_PIVOT_ROW] + v] != NO_COLUMN:
+        if ints[ints[AT_PIVOT_ROW] + v] != NO_INDEX:
             for k in range(
                 ints[ints[AT_NULL_SPACE_START] + v],
                 ints[ints[AT_NULL_SPACE_START] + v] + ints[ints[AT_NULL_SPACE_COUNT] + v],
@@ -267,7 +267,7 @@ def record_sample(ints, floats, buffer, hard_end, soft_end, i, n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + k]
         floats[reduced_step + k] = floats[probe_gradient + v] - floats[gradient + v]
     for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_PIVOT_ROW] + v] != NO_COLUMN:
+        if ints[ints[AT_PIVOT_ROW] + v] != NO_INDEX:
             change = floats[probe_gradient + v] - floats[gradient + v]
             for k in range(
                 ints[ints[AT_NULL_SPACE_START] + v],
@@ -346,8 +346,8 @@ def update_curvature(ints, floats, n):
     u = y - A'A s - shrink_factor S s. `As` and `Ss` are entries of A'A s and S s; `ys`, `su`, `sSs`, `ss` and `us` are
     the products y's, s'u, s'S s, s's and u's.
     """
-    S, H, gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_GRADIENT]
-    previous_gradient, s, y, u = (
+    S, H, negative_gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_GRADIENT]
+    previous_negative_gradient, s, y, u = (
         ints[AT_PREVIOUS_GRADIENT],
         ints[AT_PREVIOUS_STEP],
         ints[AT_MODEL_GRADIENT],
@@ -355,7 +355,7 @@ def update_curvature(ints, floats, n):
     )
     ys, su, sSs = 0.0, 0.0, 0.0
     for i in range(n):
-        floats[y + i] = floats[previous_gradient + i] - floats[gradient + i]  # both tables contain negative gradients
+        floats[y + i] = floats[previous_negative_gradient + i] - floats[negative_gradient + i]
         As, Ss = 0.0, 0.0
         for k in range(n):
             As += (floats[H + i * n + k] if k <= i else floats[H + k * n + i]) * floats[s + k]
@@ -388,7 +388,7 @@ def update_curvature(ints, floats, n):
 
 @subroutine
 def store_step(ints, floats, n):
-    """Store the step of `AT_REDUCED_STEP`, its independent columns and its gradient for the next update of S."""
+    """Store the step of `AT_REDUCED_STEP`, its independent columns and negative gradient for the next update of S."""
     independent_column, previous_columns = ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
     for i in range(n):
         ints[previous_columns + i] = ints[independent_column + i]

@@ -12,7 +12,7 @@ import numpy as np
 
 from .compiler import subroutine
 from .curvature import add_curvature, chain_product, chain_step
-from .elimination import NO_COLUMN
+from .elimination import NO_INDEX
 from .linear_systems import (
     add_dual_rows,
     add_single_column_row,
@@ -87,7 +87,7 @@ def gather_block(ints, floats, options, buffer, b, hard_end, n):
     listed_count = ints[RUNTIME_ZERO]
     for u in range(width):
         v = ints[block_columns + first_column + u]
-        if ints[pivot_row + v] == NO_COLUMN:
+        if ints[pivot_row + v] == NO_INDEX:
             listed_count = add_column(
                 ints,
                 floats,
@@ -175,11 +175,13 @@ def assemble_normal_equations(
 ):
     """Assemble the damped normal equations of the soft residuals, or the dual form if `uses_dual_form`.
 
-    The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e, the negative
-    gradient of half the cost. The damping of each column is multiplied by the table `extra_damping`. The dual form
-    stores the rows of A instead of H0 (`linear_systems.py`). Without `damps_dependent` only the independent columns are
-    damped; with many loops this takes half the time. With `uses_curvature`, second derivatives are added to H0; they
-    are updated by the last step if `has_moved` is 1.0.
+    The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e - damping Z'o, where
+    o is the table `offset`. The right-hand side is written to `AT_DAMPED_GRADIENT`; its part -A'e, the negative
+    gradient of half the cost, to `AT_GRADIENT`. The damping of each column is multiplied by the table `extra_damping`.
+    The dual form stores the rows of A instead of H0 (`linear_systems.py`). Without `damps_dependent` only the
+    independent columns are damped, so both terms with Z and damping are omitted; with many loops this takes half the
+    time. With `uses_curvature`, second derivatives are added to H0; they are updated by the last step if `has_moved` is
+    1.0.
 
     Returns:
         The cost e'e, and the number of dual rows or `PRIMAL_FORM`.
@@ -190,7 +192,7 @@ def assemble_normal_equations(
         ints[AT_ENVELOPE],
         ints[AT_LIST_POSITION],
     )
-    column_list, gradient, block_residual, H0 = (
+    column_list, negative_gradient, block_residual, H0 = (
         ints[AT_COLUMN_LIST],
         ints[AT_GRADIENT],
         ints[AT_BLOCK_RESIDUAL],
@@ -198,7 +200,7 @@ def assemble_normal_equations(
     )
     for i in range(n):
         ints[envelope + i] = i
-        floats[gradient + i] = 0.0
+        floats[negative_gradient + i] = 0.0
         ints[list_position + i] = 0
     cost, dual_row_count = 0.0, ints[RUNTIME_ZERO] + PRIMAL_FORM
     if uses_dual_form:
@@ -237,7 +239,7 @@ def assemble_normal_equations(
                     floats[column + 4 * row_length],
                     floats[column + 5 * row_length],
                 )
-                floats[gradient + i] -= (
+                floats[negative_gradient + i] -= (
                     a0 * floats[block_residual]
                     + a1 * floats[block_residual + 1]
                     + a2 * floats[block_residual + 2]
@@ -261,7 +263,7 @@ def assemble_normal_equations(
             for position in range(listed_count):
                 i, column = ints[column_list + position], jacobian + position
                 a0, a1, a2 = floats[column], floats[column + row_length], floats[column + 2 * row_length]
-                floats[gradient + i] -= (
+                floats[negative_gradient + i] -= (
                     a0 * floats[block_residual] + a1 * floats[block_residual + 1] + a2 * floats[block_residual + 2]
                 )
                 for k in range(listed_count):
@@ -276,7 +278,9 @@ def assemble_normal_equations(
             for position in range(listed_count):
                 i = ints[column_list + position]
                 for r in range(m):
-                    floats[gradient + i] -= floats[jacobian + r * row_length + position] * floats[block_residual + r]
+                    floats[negative_gradient + i] -= (
+                        floats[jacobian + r * row_length + position] * floats[block_residual + r]
+                    )
                 for k in range(listed_count):
                     if ints[column_list + k] <= i:
                         product = 0.0
@@ -291,24 +295,29 @@ def assemble_normal_equations(
         add_curvature(ints, floats, n, has_moved)
     for i in range(n):
         floats[H0 + i * n + i] += damping * floats[ints[AT_EXTRA_DAMPING] + ints[ints[AT_INDEPENDENT_COLUMN] + i]]
-        floats[ints[AT_DAMPED_GRADIENT] + i] = floats[gradient + i]
+        floats[ints[AT_DAMPED_GRADIENT] + i] = floats[negative_gradient + i]
     if hard_end > 0 and damps_dependent:
         for v in range(ints[N_COLUMNS]):
-            if ints[pivot_row + v] != NO_COLUMN:
+            if ints[pivot_row + v] != NO_INDEX:
                 damp_dependent(ints, floats, v, n, damping)
     return cost, dual_row_count
 
 
 @subroutine
 def damp_dependent(ints, floats, v, n, damping):
-    """Add the damping of the dependent column v to H0 and to `AT_DAMPED_GRADIENT`."""
+    """Add the damping of the dependent column v to H0 and to the negative gradient in `AT_DAMPED_GRADIENT`."""
     envelope, null_space_count, null_space_start, null_space_index = (
         ints[AT_ENVELOPE],
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
         ints[AT_NULL_SPACE_INDEX],
     )
-    offset, damped_gradient, H0, Z = ints[AT_OFFSET], ints[AT_DAMPED_GRADIENT], ints[AT_H0], ints[AT_NULL_SPACE]
+    offset, damped_negative_gradient, H0, Z = (
+        ints[AT_OFFSET],
+        ints[AT_DAMPED_GRADIENT],
+        ints[AT_H0],
+        ints[AT_NULL_SPACE],
+    )
     first_entry, end_entry = ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]
     damping *= floats[ints[AT_EXTRA_DAMPING] + v]
     first_index = n
@@ -317,7 +326,7 @@ def damp_dependent(ints, floats, v, n, damping):
     for k in range(first_entry, end_entry):
         i, damped_entry = ints[null_space_index + k], damping * floats[Z + k]
         ints[envelope + i] = min(ints[envelope + i], first_index)
-        floats[damped_gradient + i] -= damped_entry * floats[offset + v]
+        floats[damped_negative_gradient + i] -= damped_entry * floats[offset + v]
         for j in range(first_entry, end_entry):
             if ints[null_space_index + j] <= i:
                 floats[H0 + i * n + ints[null_space_index + j]] += damped_entry * floats[Z + j]
@@ -345,7 +354,9 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
         else:
             dual_matrix(ints, floats, x, n, dual_row_count)
             row_count = dual_row_count
-        if is_solved:  # the option USES_EIGENVALUES selects another solution of the same system
+        if is_solved:
+            # option USES_EIGENVALUES: solve the same system by eigenvalues instead; it was assembled again, since LDL'
+            # overwrites it
             solve_by_eigenvalues(ints, floats, ints[AT_H], row_count, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP])
             break
         negative_index, smallest_pivot, pivot_value = solve_ldlt(
@@ -353,7 +364,7 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
         )
         if solve_index == 0:
             curvature = smallest_pivot
-        if solve_index == 1 or negative_index == NO_COLUMN or dual_row_count != PRIMAL_FORM or not uses_curvature:
+        if solve_index == 1 or negative_index == NO_INDEX or dual_row_count != PRIMAL_FORM or not uses_curvature:
             is_solved = True
             if options[USES_EIGENVALUES] == 1.0:
                 continue
@@ -375,7 +386,7 @@ def primal_matrix(ints, floats, x, n, active_count):
     The matrix is H0, but the rows and columns of columns that are not free are replaced by those of the identity. The
     right-hand side of such a column is its distance to the bound.
     """
-    bound_state, independent_column, envelope, damped_gradient = (
+    bound_state, independent_column, envelope, damped_negative_gradient = (
         ints[AT_BOUND_STATE],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_ENVELOPE],
@@ -383,7 +394,7 @@ def primal_matrix(ints, floats, x, n, active_count):
     )
     H, H0, rhs = ints[AT_H], ints[AT_H0], ints[AT_REDUCED_STEP]
     for i in range(n):
-        floats[rhs + i] = floats[damped_gradient + i]
+        floats[rhs + i] = floats[damped_negative_gradient + i]
         for k in range(ints[envelope + i], i + 1):
             floats[H + i * n + k] = floats[H0 + i * n + k]
     if active_count > 0:
@@ -418,7 +429,7 @@ def expand_step(ints, floats, n):
     if n == ints[N_COLUMNS]:
         return
     for v in range(ints[N_COLUMNS]):
-        if ints[pivot_row + v] != NO_COLUMN:
+        if ints[pivot_row + v] != NO_INDEX:
             column_step = floats[offset + v]
             for k in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
                 column_step += floats[Z + k] * floats[reduced_step + ints[null_space_index + k]]
@@ -429,9 +440,10 @@ def expand_step(ints, floats, n):
 def model_change(ints, floats, n, dual_row_count, chain_block):
     """Return the change of the cost (negative: a decrease) that the damped model predicts for `AT_REDUCED_STEP`.
 
-    Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`.
+    Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`, with the positive sign;
+    `AT_DAMPED_GRADIENT` contains a negative gradient.
     """
-    envelope, damped_gradient, H0, reduced_step, model_gradient = (
+    envelope, damped_negative_gradient, H0, reduced_step, model_gradient = (
         ints[AT_ENVELOPE],
         ints[AT_DAMPED_GRADIENT],
         ints[AT_H0],
@@ -453,6 +465,8 @@ def model_change(ints, floats, n, dual_row_count, chain_block):
                 floats[model_gradient + k] += floats[H0 + i * n + k] * floats[reduced_step + i]
             floats[model_gradient + i] += product
     for i in range(n):
-        predicted_change += floats[reduced_step + i] * (floats[model_gradient + i] - 2.0 * floats[damped_gradient + i])
-        floats[model_gradient + i] -= floats[damped_gradient + i]
+        predicted_change += floats[reduced_step + i] * (
+            floats[model_gradient + i] - 2.0 * floats[damped_negative_gradient + i]
+        )
+        floats[model_gradient + i] -= floats[damped_negative_gradient + i]
     return predicted_change

@@ -20,7 +20,7 @@ import numpy as np
 from .bounded_step import CURVATURE_DAMPING_RATIO, CURVATURE_REQUESTED, apply_step, bounded_step
 from .compiler import kernel, subroutine
 from .curvature import record_sample, write_next_probe
-from .elimination import NO_COLUMN
+from .elimination import NO_INDEX
 from .problem_layout import *
 from .relative_pose import IDENTITY_ROTATION
 from .residuals import evaluate_residuals, read_rotation, update_node_poses
@@ -346,7 +346,7 @@ def count_independent_columns(ints):
     """Return the number of independent columns."""
     independent_count = ints[RUNTIME_ZERO]
     for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_PIVOT_ROW] + v] == NO_COLUMN:
+        if ints[ints[AT_PIVOT_ROW] + v] == NO_INDEX:
             independent_count += 1
     return independent_count
 
@@ -405,7 +405,7 @@ def search(ints, floats, target, q0, starts, q):
             action = accept_or_reject_trial(ints, floats, state, options, report)
         if action == NEXT_EVALUATION:
             continue
-        eliminated_count = ints[RUNTIME_ZERO]
+        independent_count = ints[RUNTIME_ZERO]
         while True:
             if action == NEXT_PROBE:
                 state[PROBED_COLUMN] = write_next_probe(
@@ -413,7 +413,7 @@ def search(ints, floats, target, q0, starts, q):
                 )
                 if state[PROBED_COLUMN] < state[INDEPENDENT_COUNT]:
                     break
-                action, eliminated_count = NEXT_STEP, int(state[INDEPENDENT_COUNT])
+                action, independent_count = NEXT_STEP, int(state[INDEPENDENT_COUNT])
             if action == NEXT_STAGE:
                 break
             is_newton, current_buffer = action == NEXT_CLOSURE_STEP, int(state[CURRENT_BUFFER])
@@ -426,14 +426,14 @@ def search(ints, floats, target, q0, starts, q):
                 state[HAS_MOVED],
                 state[POSES_ARE_CURRENT],
             )
-            may_probe, may_request = (
+            may_probe, may_probe_early = (
                 uses_curvature and can_probe(ints, state, options, stage),
                 may_request_curvature(ints, state, options),
             )
             damping_ratio = CURVATURE_DAMPING_RATIO if state[RELATIVE_DAMPING] <= options[START_DAMPING] else 1.0
             cost, predicted_change, max_gradient, curvature = bounded_step(
                 ints, floats, options, step_origin, stage, buffer, damping, is_newton, uses_curvature, may_probe,
-                may_request, eliminated_count, damping_ratio, has_moved, poses_are_current,
+                may_probe_early, independent_count, damping_ratio, has_moved, poses_are_current,
             )  # fmt: skip
             if is_newton:
                 break
@@ -448,7 +448,7 @@ def search(ints, floats, target, q0, starts, q):
                 state[USES_CURVATURE], state[CURVATURE_IS_NEW] = 1.0, 1.0
                 continue
             state[PHASE] = PHASE_TRIAL
-            eliminated_count = ints[RUNTIME_ZERO]
+            independent_count = ints[RUNTIME_ZERO]
             action = decide_step(ints, floats, state, options, report, cost, predicted_change, max_gradient, curvature)
             if action != NEXT_RETRY:
                 state[ITERATIONS_IN_STAGE] += 1

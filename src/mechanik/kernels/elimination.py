@@ -24,10 +24,11 @@ MIN_BLOCK_PIVOT = 0.03
 """Smallest pivot in the elimination of a single block; a row with smaller entries is eliminated on all columns. A
 larger value avoids large entries of Z, but leaves more rows to the slower elimination on all columns.
 
-Example: a stretched leg cannot change its length to first order, but the body that it supports can move.
+Example: the joints of a stretched leg cannot change its length to first order, so this row has small entries in the
+columns of the leg. It is solved for a column of the body that the leg supports.
 """
-NO_COLUMN = -1
-"""Index that means: no column, or no row."""
+NO_INDEX = -1
+"""Index that means: there is none, such as no column or no row."""
 FEW_INDEPENDENT_COLUMNS = 24
 """Largest number of independent columns for which the rows of Z are computed by loops over all independent columns.
 With more columns, the loops are over the nonzero entries; this saves operations but needs a list of them."""
@@ -62,7 +63,7 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
     null_space_count, offset = ints[AT_NULL_SPACE_COUNT], ints[AT_OFFSET]
     column_count = ints[N_COLUMNS]
     for v in range(column_count):
-        ints[pivot_row + v] = NO_COLUMN
+        ints[pivot_row + v] = NO_INDEX
         floats[offset + v] = 0.0
         ints[null_space_count + v] = 0
     if hard_end == 0:
@@ -83,7 +84,7 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
         return n, remaining_count
     for k in range(column_count):
         v = ints[elimination_order + k]
-        if ints[pivot_row + v] == NO_COLUMN:
+        if ints[pivot_row + v] == NO_INDEX:
             ints[independent_index + v] = n
             ints[independent_column + n] = v
             n += 1
@@ -125,11 +126,11 @@ def reduce_block(ints, floats, stage, buffer, b, stores_row_operations):
         floats[tableau + first_jacobian + k] = floats[jacobian + first_jacobian + k]
     for r in range(m):
         floats[rhs + first_row + r] = floats[residual + first_row + r] - floats[held_residual + first_row + r]
-        ints[pivot_column + first_row + r] = NO_COLUMN
+        ints[pivot_column + first_row + r] = NO_INDEX
     row_combination = (
         ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * first_row
         if stores_row_operations
-        else ints[RUNTIME_ZERO] + NO_COLUMN
+        else ints[RUNTIME_ZERO] + NO_INDEX
     )
     if stores_row_operations:
         for k in range(m * m):
@@ -141,31 +142,31 @@ def reduce_block(ints, floats, stage, buffer, b, stores_row_operations):
                 solve_row_for_column(
                     ints, floats, first_jacobian, width, m, first_row, first_column, r, u, row_combination
                 )
-    # a pivot column is zero in all other rows, so it can stay among the candidates
+    # a candidate that becomes a pivot below stays in the list: it is zero in all rows that have no pivot yet
     candidates, candidate_count = ints[AT_COLUMN_LIST], ints[RUNTIME_ZERO]
     for u in range(width):
         v = ints[block_columns + first_column + u]
         if (
             ints[hard_block_count + ints[N_COLUMNS] * stage + v] == 1
             and ints[bound_state + v] == FREE
-            and ints[column_pivot_row + v] == NO_COLUMN
+            and ints[column_pivot_row + v] == NO_INDEX
         ):
             ints[candidates + candidate_count] = u
             candidate_count += 1
     for _ in range(m):
         largest_entry, best_row, best_column = (
             MIN_BLOCK_PIVOT,
-            ints[RUNTIME_ZERO] + NO_COLUMN,
-            ints[RUNTIME_ZERO] + NO_COLUMN,
+            ints[RUNTIME_ZERO] + NO_INDEX,
+            ints[RUNTIME_ZERO] + NO_INDEX,
         )
         for r in range(m):
-            if ints[pivot_column + first_row + r] == NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_INDEX:
                 tableau_row = tableau + first_jacobian + r * width
                 for k in range(candidate_count):
                     entry = abs(floats[tableau_row + ints[candidates + k]])
                     if entry > largest_entry:
                         largest_entry, best_row, best_column = entry, r, ints[candidates + k]
-        if best_row == NO_COLUMN:
+        if best_row == NO_INDEX:
             break
         solve_row_for_column(
             ints, floats, first_jacobian, width, m, first_row, first_column, best_row, best_column, row_combination
@@ -229,23 +230,23 @@ def collect_remaining_rows(ints, floats, b, remaining_count):
     )
     column_count = ints[N_COLUMNS]
     for r in range(m):
-        ints[ints[AT_REMAINING_ROW] + first_row + r] = NO_COLUMN
-        if ints[pivot_column + first_row + r] != NO_COLUMN:
+        ints[ints[AT_REMAINING_ROW] + first_row + r] = NO_INDEX
+        if ints[pivot_column + first_row + r] != NO_INDEX:
             continue
         largest_entry = 0.0
         for u in range(width):
             largest_entry = max(largest_entry, abs(floats[tableau + first_jacobian + r * width + u]))
         if largest_entry <= MIN_PIVOT:
             continue
-        dense_row = remaining_count * (column_count + 1)
+        row_start = remaining_count * (column_count + 1)
         for v in range(column_count):
-            floats[dense_rows + dense_row + v] = 0.0
+            floats[dense_rows + row_start + v] = 0.0
         for u in range(width):
-            floats[dense_rows + dense_row + ints[block_columns + first_column + u]] = floats[
+            floats[dense_rows + row_start + ints[block_columns + first_column + u]] = floats[
                 tableau + first_jacobian + r * width + u
             ]
-        floats[dense_rows + dense_row + column_count] = floats[rhs + first_row + r]
-        ints[remaining_pivot + remaining_count] = NO_COLUMN
+        floats[dense_rows + row_start + column_count] = floats[rhs + first_row + r]
+        ints[remaining_pivot + remaining_count] = NO_INDEX
         ints[ints[AT_REMAINING_ROW] + first_row + r] = remaining_count
         remaining_count += 1
     return remaining_count
@@ -260,24 +261,24 @@ def reduce_remaining_rows(ints, floats, remaining_count):
         ints[AT_REMAINING_PIVOT],
         ints[AT_DENSE_ROWS],
     )
-    column_count, dense_rows = ints[N_COLUMNS], dense_table
+    column_count, dense_rows = ints[N_COLUMNS], dense_table  # a second name for the same offset
     row_length = column_count + 1
     for allows_bounds in range(2):
         for _ in range(remaining_count):
             largest_entry, best_row, best_column = (
                 MIN_PIVOT,
-                ints[RUNTIME_ZERO] + NO_COLUMN,
-                ints[RUNTIME_ZERO] + NO_COLUMN,
+                ints[RUNTIME_ZERO] + NO_INDEX,
+                ints[RUNTIME_ZERO] + NO_INDEX,
             )
             for r in range(remaining_count):
-                if ints[remaining_pivot + r] == NO_COLUMN:
+                if ints[remaining_pivot + r] == NO_INDEX:
                     for v in range(column_count):
                         entry = abs(floats[dense_rows + r * row_length + v])
                         if entry > largest_entry and (
                             ints[bound_state + v] == FREE or (allows_bounds == 1 and ints[bound_state + v] != LOCKED)
                         ):
                             largest_entry, best_row, best_column = entry, r, v
-            if best_row == NO_COLUMN:
+            if best_row == NO_INDEX:
                 break
             ints[bound_state + best_column] = FREE
             ints[remaining_pivot + best_row] = best_column
@@ -308,13 +309,13 @@ def particular_step(ints, floats, hard_end, remaining_count):
     offset, dense_rows, tableau, rhs = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
     row_length = ints[N_COLUMNS] + 1
     for r in range(remaining_count):
-        if ints[ints[AT_REMAINING_PIVOT] + r] != NO_COLUMN:
+        if ints[ints[AT_REMAINING_PIVOT] + r] != NO_INDEX:
             floats[offset + ints[ints[AT_REMAINING_PIVOT] + r]] = -floats[dense_rows + r * row_length + row_length - 1]
     for b in range(hard_end):
         block = blocks + BLOCK_INTS * b
         width, first_row, first_column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
         for r in range(ints[block + ROW_COUNT]):
-            if ints[pivot_column + first_row + r] == NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_INDEX:
                 continue
             constant = -floats[rhs + first_row + r]
             if remaining_count > 0:
@@ -335,7 +336,8 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
         ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
     )
-    independent_column, list_position, column_list, null_space_count = (
+    # `is_listed`: for each independent index, 1 if it is in `column_list`; its position is not needed here
+    independent_column, is_listed, column_list, null_space_count = (
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_LIST_POSITION],
         ints[AT_COLUMN_LIST],
@@ -348,24 +350,25 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
         ints[AT_REMAINING_PIVOT],
     )
     offset, dense_rows, Z, tableau = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_NULL_SPACE], ints[AT_TABLEAU]
-    rhs, reduced_step = ints[AT_RHS], ints[AT_REDUCED_STEP]
+    # `z_row` is scratch memory: the row of Z, over all independent columns
+    rhs, z_row = ints[AT_RHS], ints[AT_REDUCED_STEP]
     column_count = ints[N_COLUMNS]
     total_entry_count = 0
     for r in range(remaining_count):
         v = ints[remaining_pivot + r]
-        if v == NO_COLUMN:
+        if v == NO_INDEX:
             continue
         floats[offset + v] = -floats[dense_rows + r * (column_count + 1) + column_count]
         ints[null_space_start + v] = total_entry_count
         if n <= FEW_INDEPENDENT_COLUMNS:
             # `null_space_row` reads the entries of the independent columns at the start of the dense row
             for i in range(n):
-                floats[reduced_step + i] = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
+                floats[z_row + i] = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
             for i in range(n):
-                floats[dense_rows + r * (column_count + 1) + i] = floats[reduced_step + i]
-                if floats[reduced_step + i] != 0.0:
+                floats[dense_rows + r * (column_count + 1) + i] = floats[z_row + i]
+                if floats[z_row + i] != 0.0:
                     ints[null_space_index + total_entry_count] = i
-                    floats[Z + total_entry_count] = -floats[reduced_step + i]
+                    floats[Z + total_entry_count] = -floats[z_row + i]
                     total_entry_count += 1
             ints[null_space_count + v] = total_entry_count - ints[null_space_start + v]
             continue
@@ -377,8 +380,8 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
                 total_entry_count += 1
         ints[null_space_count + v] = total_entry_count - ints[null_space_start + v]
     for i in range(n):
-        ints[list_position + i] = 0
-        floats[reduced_step + i] = 0.0
+        ints[is_listed + i] = 0
+        floats[z_row + i] = 0.0
     for b in range(hard_end):
         block = blocks + BLOCK_INTS * b
         m, width, first_jacobian, first_row, first_column = (
@@ -389,7 +392,7 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
             ints[block + FIRST_COLUMN],
         )
         for r in range(m):
-            if ints[pivot_column + first_row + r] == NO_COLUMN:
+            if ints[pivot_column + first_row + r] == NO_INDEX:
                 continue
             v = ints[block_columns + first_column + ints[pivot_column + first_row + r]]
             constant, entry_count = -floats[rhs + first_row + r], ints[RUNTIME_ZERO]
@@ -405,7 +408,7 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
                 )
                 if factor == 0.0 or other_column == v:
                     continue
-                if ints[pivot_row + other_column] == NO_COLUMN:
+                if ints[pivot_row + other_column] == NO_INDEX:
                     entry_count = add_null_space_entry(
                         ints, floats, ints[independent_index + other_column], -factor, entry_count
                     )
@@ -423,49 +426,49 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
             for k in range(entry_count):
                 i = ints[column_list + k]
                 ints[null_space_index + total_entry_count] = i
-                floats[Z + total_entry_count] = floats[reduced_step + i]
-                floats[reduced_step + i] = 0.0
-                ints[list_position + i] = 0
+                floats[Z + total_entry_count] = floats[z_row + i]
+                floats[z_row + i] = 0.0
+                ints[is_listed + i] = 0
                 total_entry_count += 1
             ints[null_space_count + v] = entry_count
 
 
 @subroutine
-def null_space_row(ints, floats, tableau_row, width, first_column, v, constant, n, total_entry_count):
+def null_space_row(ints, floats, row_start, width, first_column, v, constant, n, total_entry_count):
     """Write the row of Z of column v by loops over all independent columns; return the new number of entries of Z.
 
     Args:
-        tableau_row: offset of the row in the table `tableau`.
+        row_start: offset of the row in the table `tableau`.
         constant: step of column v if no other column moves.
         total_entry_count: number of entries of Z before this row.
     """
-    block_columns, pivot_row, independent_index, reduced_step = (
+    block_columns, pivot_row, independent_index, z_row = (
         ints[AT_BLOCK_COLUMNS],
         ints[AT_PIVOT_ROW],
         ints[AT_INDEPENDENT_INDEX],
-        ints[AT_REDUCED_STEP],
+        ints[AT_REDUCED_STEP],  # scratch memory: the row of Z, over all independent columns
     )
     for i in range(n):
-        floats[reduced_step + i] = 0.0
+        floats[z_row + i] = 0.0
     for u in range(width):
-        factor, other_column = floats[ints[AT_TABLEAU] + tableau_row + u], ints[block_columns + first_column + u]
+        factor, other_column = floats[ints[AT_TABLEAU] + row_start + u], ints[block_columns + first_column + u]
         if factor == 0.0 or other_column == v:
             continue
-        if ints[pivot_row + other_column] == NO_COLUMN:
-            floats[reduced_step + ints[independent_index + other_column]] -= factor
+        if ints[pivot_row + other_column] == NO_INDEX:
+            floats[z_row + ints[independent_index + other_column]] -= factor
         elif ints[pivot_row + other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
             constant -= factor * floats[ints[AT_OFFSET] + other_column]
             dense_row = ints[AT_DENSE_ROWS] + (ints[pivot_row + other_column] - FROM_REMAINING_ROWS) * (
                 ints[N_COLUMNS] + 1
             )
             for i in range(n):
-                floats[reduced_step + i] += factor * floats[dense_row + i]
+                floats[z_row + i] += factor * floats[dense_row + i]
     floats[ints[AT_OFFSET] + v] = constant
     ints[ints[AT_NULL_SPACE_START] + v] = total_entry_count
     for i in range(n):
-        if floats[reduced_step + i] != 0.0:
+        if floats[z_row + i] != 0.0:
             ints[ints[AT_NULL_SPACE_INDEX] + total_entry_count] = i
-            floats[ints[AT_NULL_SPACE] + total_entry_count] = floats[reduced_step + i]
+            floats[ints[AT_NULL_SPACE] + total_entry_count] = floats[z_row + i]
             total_entry_count += 1
     ints[ints[AT_NULL_SPACE_COUNT] + v] = total_entry_count - ints[ints[AT_NULL_SPACE_START] + v]
     return total_entry_count
@@ -474,10 +477,11 @@ def null_space_row(ints, floats, tableau_row, width, first_column, v, constant, 
 @subroutine
 def add_null_space_entry(ints, floats, i, value, entry_count):
     """Add a value to entry i of a row of Z (in `AT_REDUCED_STEP`); return the number of entries in `AT_COLUMN_LIST`."""
-    list_position, column_list, reduced_step = ints[AT_LIST_POSITION], ints[AT_COLUMN_LIST], ints[AT_REDUCED_STEP]
-    if ints[list_position + i] == 0:
-        ints[list_position + i] = 1
+    # see `build_null_space_map` for `is_listed` and `z_row`
+    is_listed, column_list, z_row = ints[AT_LIST_POSITION], ints[AT_COLUMN_LIST], ints[AT_REDUCED_STEP]
+    if ints[is_listed + i] == 0:
+        ints[is_listed + i] = 1
         ints[column_list + entry_count] = i
         entry_count += 1
-    floats[reduced_step + i] += value
+    floats[z_row + i] += value
     return entry_count

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from .compiler import subroutine
-from .elimination import NO_COLUMN
+from .elimination import NO_INDEX
 from .problem_layout import *
 
 PIVOT_TOLERANCE = 1e-7
@@ -40,10 +40,10 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     minus the tolerance are accepted too, and are raised to at least the tolerance and `min_pivot`.
 
     Returns:
-        The index of the first pivot that is not accepted, or `NO_COLUMN`; the smallest accepted pivot, as a ratio of
+        The index of the first pivot that is not accepted, or `NO_INDEX`; the smallest accepted pivot, as a ratio of
         the largest diagonal entry (at most 1); the value of the first pivot that is not accepted.
     """
-    negative_index, smallest_pivot, pivot_value, largest_diagonal = ints[RUNTIME_ZERO] + NO_COLUMN, 1.0, 0.0, 0.0
+    negative_index, smallest_pivot, pivot_value, largest_diagonal = ints[RUNTIME_ZERO] + NO_INDEX, 1.0, 0.0, 0.0
     for i in range(n):
         largest_diagonal = max(largest_diagonal, floats[H + i * n + i])
     tolerance = PIVOT_TOLERANCE * largest_diagonal if min_pivot > 0.0 else 0.0
@@ -65,7 +65,7 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
             smallest_pivot = min(smallest_pivot, max(pivot, 0.0) / largest_diagonal)
             floats[row + i] = 1.0 / max(pivot, tolerance, min_pivot)
         else:
-            if negative_index == NO_COLUMN:
+            if negative_index == NO_INDEX:
                 negative_index, pivot_value = i, pivot
             floats[row + i] = 0.0
         floats[y + i] = value
@@ -166,14 +166,14 @@ def apply_jacobi_rotation(floats, H, n, p, q, cosine, sine):
 @subroutine
 def begin_dual(ints, floats, damping):
     """Initialise the dual form: the diagonal is the damping, and there are no rows."""
-    diagonal, single_column_gradient, extra_damping = (
+    diagonal, negative_single_column_gradient, extra_damping = (
         ints[AT_DIAGONAL],
         ints[AT_SINGLE_COLUMN_GRADIENT],
         ints[AT_EXTRA_DAMPING],
     )
     for v in range(ints[N_COLUMNS]):
         floats[diagonal + v] = damping * floats[extra_damping + v]
-        floats[single_column_gradient + v] = 0.0
+        floats[negative_single_column_gradient + v] = 0.0
 
 
 @subroutine
@@ -221,7 +221,7 @@ def add_single_column_row(ints, floats, options, buffer, b):
 @subroutine
 def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, listed_count):
     """Append the m rows of a block, over the columns in `AT_COLUMN_LIST`, to the dual rows; return their number."""
-    B, block_residual, dual_residual, column_list, gradient = (
+    B, block_residual, dual_residual, column_list, negative_gradient = (
         ints[AT_DUAL_ROWS],
         ints[AT_BLOCK_RESIDUAL],
         ints[AT_DUAL_RESIDUAL],
@@ -237,7 +237,7 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
         for t in range(listed_count):
             i, entry = ints[column_list + t], floats[jacobian + r * row_length + t]
             floats[row + i] = entry
-            floats[gradient + i] -= entry * residual
+            floats[negative_gradient + i] -= entry * residual
     return dual_row_count + m
 
 
@@ -245,7 +245,7 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
 def finish_dual(ints, floats, n, dual_row_count, damping):
     """Append a row for each dependent column and reorder the diagonal to the order of the independent columns.
 
-    The gradients of the single-column rows are added to `AT_GRADIENT` and `AT_DAMPED_GRADIENT`.
+    The negative gradients of the single-column rows are added to `AT_GRADIENT` and `AT_DAMPED_GRADIENT`.
 
     Returns:
         The number of dual rows.
@@ -256,23 +256,27 @@ def finish_dual(ints, floats, n, dual_row_count, damping):
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
     )
-    B, dual_residual, gradient, damped_gradient, model_gradient = (
+    B, dual_residual, negative_gradient, damped_negative_gradient, model_gradient = (
         ints[AT_DUAL_ROWS],
         ints[AT_DUAL_RESIDUAL],
         ints[AT_GRADIENT],
         ints[AT_DAMPED_GRADIENT],
         ints[AT_MODEL_GRADIENT],
     )
-    diagonal, single_column_gradient, offset = ints[AT_DIAGONAL], ints[AT_SINGLE_COLUMN_GRADIENT], ints[AT_OFFSET]
+    diagonal, negative_single_column_gradient, offset = (
+        ints[AT_DIAGONAL],
+        ints[AT_SINGLE_COLUMN_GRADIENT],
+        ints[AT_OFFSET],
+    )
     for i in range(n):
-        floats[damped_gradient + i] = floats[gradient + i]
+        floats[damped_negative_gradient + i] = floats[negative_gradient + i]
     if n < ints[N_COLUMNS]:
         for v in range(ints[N_COLUMNS]):
-            if ints[pivot_row + v] != NO_COLUMN:
+            if ints[pivot_row + v] != NO_INDEX:
                 row, root = B + dual_row_count * n, math.sqrt(floats[diagonal + v])
                 offset_gradient = (
                     damping * floats[ints[AT_EXTRA_DAMPING] + v] * floats[offset + v]
-                    - floats[single_column_gradient + v]
+                    - floats[negative_single_column_gradient + v]
                 )
                 floats[dual_residual + dual_row_count] = offset_gradient / root
                 for i in range(n):
@@ -280,20 +284,22 @@ def finish_dual(ints, floats, n, dual_row_count, damping):
                 for entry in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
                     i = ints[ints[AT_NULL_SPACE_INDEX] + entry]
                     floats[row + i] = root * floats[ints[AT_NULL_SPACE] + entry]
-                    floats[damped_gradient + i] -= offset_gradient * floats[ints[AT_NULL_SPACE] + entry]
-                    floats[gradient + i] += floats[single_column_gradient + v] * floats[ints[AT_NULL_SPACE] + entry]
+                    floats[damped_negative_gradient + i] -= offset_gradient * floats[ints[AT_NULL_SPACE] + entry]
+                    floats[negative_gradient + i] += (
+                        floats[negative_single_column_gradient + v] * floats[ints[AT_NULL_SPACE] + entry]
+                    )
                 dual_row_count += 1
     # the independent columns have another order than all columns, so the reordering needs a copy
     for i in range(n):
         floats[model_gradient + i] = floats[diagonal + ints[independent_column + i]]
-        floats[ints[AT_REDUCED_STEP] + i] = floats[single_column_gradient + ints[independent_column + i]]
+        floats[ints[AT_REDUCED_STEP] + i] = floats[negative_single_column_gradient + ints[independent_column + i]]
     for i in range(n):
-        floats[diagonal + i], floats[single_column_gradient + i] = (
+        floats[diagonal + i], floats[negative_single_column_gradient + i] = (
             floats[model_gradient + i],
             floats[ints[AT_REDUCED_STEP] + i],
         )
-        floats[gradient + i] += floats[single_column_gradient + i]
-        floats[damped_gradient + i] += floats[single_column_gradient + i]
+        floats[negative_gradient + i] += floats[negative_single_column_gradient + i]
+        floats[damped_negative_gradient + i] += floats[negative_single_column_gradient + i]
     return dual_row_count
 
 
@@ -368,7 +374,7 @@ def dual_step(ints, floats, n, dual_row_count):
 @subroutine
 def dual_model_change(ints, floats, n, dual_row_count):
     """Return the predicted change of the cost in dual form; see `damped_least_squares.model_change`."""
-    B, reduced_step, model_gradient, damped_gradient = (
+    B, reduced_step, model_gradient, damped_negative_gradient = (
         ints[AT_DUAL_ROWS],
         ints[AT_REDUCED_STEP],
         ints[AT_MODEL_GRADIENT],
@@ -386,5 +392,7 @@ def dual_model_change(ints, floats, n, dual_row_count):
             floats[model_gradient + i] += remainder * floats[row + i]
     predicted_change = 0.0
     for i in range(n):
-        predicted_change += floats[reduced_step + i] * (floats[model_gradient + i] - floats[damped_gradient + i])
+        predicted_change += floats[reduced_step + i] * (
+            floats[model_gradient + i] - floats[damped_negative_gradient + i]
+        )
     return predicted_change

@@ -149,7 +149,8 @@ INT_TABLES = {
     "independent_index": "columns",  # of each independent column, its index among the independent columns
     "independent_column": "columns",  # the independent columns
     "envelope": "columns",  # of each row of H, the first nonzero entry
-    "list_position": "columns",  # of each independent index, 1 + its position in `column_list`; 0 if not listed
+    # of each independent index, 1 + its position in `column_list` (in `elimination`, only 1); 0 if not listed
+    "list_position": "columns",
     "column_list": "columns",  # columns in use, such as the independent indices of a block
     "was_released": "columns",  # 1 if a column was released from its bound in this step
     "null_space_count": "columns",  # of each dependent column, the number of entries of its row of the null space Z

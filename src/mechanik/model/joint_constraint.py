@@ -157,9 +157,9 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
     for k, (coefficients, _) in enumerate(terms):
         dof_range, max_other_terms = ranges[k], abs(constant) + sum(max_term_values[:k]) + sum(max_term_values[k + 1 :])
         if len(terms) > 1:
-            powers = np.flatnonzero(coefficients)
+            indices = np.flatnonzero(coefficients)  # the coefficient at index k belongs to power k + 1
             range_from_other_terms = float(
-                ((max_other_terms / np.abs(coefficients[powers])) ** (1.0 / (powers + 1.0))).min()
+                ((max_other_terms / np.abs(coefficients[indices])) ** (1.0 / (indices + 1.0))).min()
             )
             dof_range = min(dof_range, max(range_from_other_terms, MIN_BALANCED_RANGE))
         scales.append(float(_power_slopes(coefficients, dof_range).max()))
@@ -220,7 +220,7 @@ class JointConstraint:
         terms: for a joint of one dof, or for (joint, dof), the coefficient of its value; or a list of the coefficients
             of its powers 1, 2, 3 and so on. Values are in m or rad.
         constant: required value of the sum of the terms, in the unit of the terms.
-        name: name of the constraint; unnamed constraints are numbered.
+        name: name of the constraint; a mechanism calls unnamed constraints `constraint1`, `constraint2` and so on.
 
     Raises:
         InvalidArgument: a key is not a joint, or the name is not a string.

@@ -168,8 +168,8 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
 
     nodes = _Nodes(joint_indices)
     # a location is a node and a fixed pose relative to this node
-    child_locations: dict[Frame, tuple[int, Array]] = {}  # of the frame that the children are attached to
-    locations: dict[Frame, tuple[int, Array]] = {}
+    locations: dict[Frame, tuple[int, Array]] = {}  # of each frame before its motion
+    child_locations: dict[Frame, tuple[int, Array]] = {}  # of each frame after its motion, where children are attached
     for frame in frames:
         if isinstance(frame, Goal):
             continue
@@ -180,6 +180,7 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
         )
 
     node_rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
+    # a fixed node of a link has Q_LENGTH and HAS_ONLY_SCALAR_JOINTS, which `_path` sets, instead of indices in q and v
     end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (locations[link] for link in links)]
     link_rows = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
     return Kinematics(

@@ -807,7 +807,7 @@ def _name_all(frames: Sequence[Frame]) -> dict[Frame, str]:
 
 
 def _name_joint_constraints(joints: Iterable[Joint]) -> dict[str, JointConstraint]:
-    """Return the joint constraints by name, in the order of creation; unnamed constraints are numbered."""
+    """Return the joint constraints by name, in the order of creation; unnamed ones are `constraint1` and so on."""
     constraints = sorted(
         {constraint for joint in joints for constraint in joint.joint_constraints},
         key=lambda constraint: constraint._serial,

@@ -1,6 +1,6 @@
 """Objective for the centre of mass: at a point, or above a convex support polygon.
 
-A support polygon becomes one relation with a band for each edge.
+Each edge of a support polygon becomes a relation with a band.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_point, read_only
 
 COLLINEAR_RATIO = 1e-9
-"""Points coincide, or a point is on a line, if their distance is below this fraction of the polygon's size."""
+"""Two points coincide if their distance is at most this ratio of the polygon's size; three points are on a line if
+twice the area of their triangle is at most this ratio of the size squared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -164,9 +164,9 @@ class Solver(GeneralPath):
             targets: new targets for this call, in any form that `Objective.with_target` takes: the target of the only
                 objective, a mapping from objective names, or a sequence with an entry for each objective (None keeps
                 the target). None keeps all targets.
-            q0: start configuration (nq,); the solution stays near it. None: a serial chain with a single pose-like goal
-                starts from its seed table, which is fastest and may end in any branch; all other problems start from
-                `mechanism.q`.
+            q0: start configuration (nq,). The search starts here; after a restart, the solution can be far from it (see
+                `nearest`). None: a serial chain with a single pose-like goal starts from its seed table, which is
+                fastest and may end in any branch; all other problems start from `mechanism.q`.
             nearest: whether to compute all solutions and return the feasible solution nearest to `q0` or `mechanism.q`.
                 This takes milliseconds and ignores `max_seconds`.
             lock, limits: for this call, in addition to those of the solver.
@@ -536,8 +536,9 @@ def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
         chain, SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)), goal, np.array(home)
     )
     # all threads share the solver of the fallback, one call at a time
-    fallback = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
-    return CollisionFreeLaneBackend(lanes, avoidance.constraint, avoidance.free_search(np.array(home), chain), fallback)
+    constrained_backend = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
+    free_search = avoidance.free_search(np.array(home), chain)
+    return CollisionFreeLaneBackend(lanes, avoidance.constraint, free_search, constrained_backend)
 
 
 def clone_ignoring_collisions(solver: Solver) -> Solver:

@@ -1,7 +1,7 @@
 """Functions of an angle that are smooth at zero, although their closed forms suffer from cancellation near zero.
 
-Below 1 rad the Taylor series is summed; above 1 rad the closed form loses at most two of sixteen digits. Every function
-maps angles (...), rad, positive or negative, to (...).
+The remainders are Taylor series below 1 rad; above 1 rad their closed forms lose at most two of sixteen digits. The two
+ratios need no series. Every function maps angles (...), rad, positive or negative, to (...).
 """
 
 from __future__ import annotations

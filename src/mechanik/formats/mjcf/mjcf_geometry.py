@@ -136,7 +136,11 @@ class GeomReader:
 
 
 def read_body_inertial(model: MjcfModel, body: int) -> Inertial | None:
-    """Return mass (kg) and principal inertia (kg m²) in MuJoCo, from the file or the geoms; None if unknown or zero."""
+    """Return the mass (kg) and the principal moments of inertia (kg m²) of a body.
+
+    MuJoCo took them from the file or computed them from the geoms. None if the mass is zero, or unknown because MuJoCo
+    had placeholders for meshes.
+    """
     mj_model = model.mj_model
     mass = float(mj_model.body_mass[body])
     if mass <= 0.0 or body in model.bodies_without_mass:

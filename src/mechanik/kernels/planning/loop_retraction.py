@@ -77,7 +77,10 @@ def minimum_norm_step(D, L, e, u):
 
 @subroutine
 def close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
-    """Move the table `trial` from q (nq,) to a configuration with closed loops; return whether the method converged."""
+    """Write a configuration with closed loops near q (nq,) to the table `trial`.
+
+    Return whether Newton's method converged.
+    """
     x, step_offset, previous_residual, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
     for k in range(ints[N_X]):
         floats[x + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
@@ -108,7 +111,7 @@ def close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
 
 @subroutine
 def largest_difference(a, b, unit):
-    """Return the largest difference of two configurations in any element of q, in units."""
+    """Return the largest difference of two configurations in any element of q, in multiples of `unit`."""
     largest_ratio = 0.0
     for k in range(a.shape[0]):
         largest_ratio = max(largest_ratio, abs(b[k] - a[k]) / unit[k])

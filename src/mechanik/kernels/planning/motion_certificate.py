@@ -17,6 +17,9 @@ factors of the velocity, the axis and the lever, rotate with the joints above. S
 
 and the smaller of both bounds is used. Dofs above both bodies of a pair do not change their distance.
 
+Spherical joints are not supported: `body_motion_bound` ignores them, so its bounds would be too small. The caller
+certifies paths of mechanisms with spherical joints by `certify_by_bisection`.
+
 The kernel `query` of `distance/collision_query.py` measures the distances. It is passed as a function, because
 compiling it again as a part of this kernel would take long.
 """
@@ -164,7 +167,8 @@ DISTANCE_ACCURACY = 0.01
 """Accuracy (m) of the smallest distance: the measured value exceeds the true minimum by at most this length or a
 quarter of the measured value, whichever is larger."""
 STRIDE_RATIO = 0.85
-"""Distance to the next sample, as a share of half the last proven interval; below 1, so that the intervals overlap."""
+"""Distance from the start of an unproven interval to its sample, as a share of half the last proven interval; below 1,
+so that the interval that the sample proves probably reaches back to the start. A sample is at most in the middle."""
 MAX_PENDING_INTERVALS = 64
 """Largest number of unproven intervals of a segment that are stored; if there are more, the path is uncertain."""
 

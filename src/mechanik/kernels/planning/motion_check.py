@@ -1,8 +1,9 @@
 """Collision checks of straight joint-space motions, and the layout of the tables of the motion certificate.
 
 A motion is sampled from coarse to fine, so that a collision is found early. The collision query, `query` of
-`distance/collision_query.py`, is passed as a function together with its arguments before q. So the planning kernels are
-compiled without the query, do not depend on its layout, and never contain an outdated version of it.
+`distance/collision_query.py`, is passed as a function together with `scene`: its tables, the mode and the clearance. So
+the planning kernels are compiled without the query, do not depend on its layout, and never contain an outdated version
+of it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_
 )
 """State between two calls of `certify_path`: the current segment, and its finished share; the smallest measured
 distance (m); the number of samples; 1 if the whole path so far is proven, else 0; half the length of the last proven
-interval, in units, from `min_interval` to pi."""
+interval, in multiples of `unit` (nq,), the scale of each element of q, from `min_interval` to pi."""
 
 NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_SAMPLES = -1, 0, 1, 2, 3
-"""Return values; only `spline_is_free` returns TOO_MANY_SAMPLES."""
+"""Return values of the kernels `certify_path` (all but TOO_MANY_SAMPLES) and `spline_is_free` (IN_COLLISION, IS_FREE or
+TOO_MANY_SAMPLES)."""
 
 
 QUERY = ("distance.collision_query:query",)

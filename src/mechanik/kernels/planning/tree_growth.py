@@ -27,7 +27,8 @@ from .search_state import (
 )
 
 MAX_EXTENSION, MIN_EXTENSION = 4.0, 0.4
-"""Longest extension, and the shortest length to which failed extensions reduce it, in units."""
+"""Longest extension, and the shortest length to which failed extensions reduce it, in units, the scale of each
+element of q."""
 CHECKS_BEFORE_SHRINKING = 1500
 """Number of collision checks after which a failed extension makes the next extensions from its node shorter. All
 constants of this module are tuned on a seven-joint arm that reaches into a shelf and through a window, and in a cage of

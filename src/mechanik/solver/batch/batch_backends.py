@@ -66,7 +66,10 @@ def goal_poses(objective: LinkGoal, values: Array | None, count: int) -> Array:
 
 
 def row_errors(mechanism: Mechanism, objectives: Sequence[Objective], targets: TargetRows, q: Array) -> Array:
-    """Return the errors of q (M, nq), (M, objectives, 2), m and rad, as `Objective.error` defines them."""
+    """Return the errors (M, number of objectives, 2), m and rad, of the configurations q (M, nq).
+
+    `Objective.error` defines the errors.
+    """
     errors = np.zeros((len(q), len(objectives), 2))
     with np.errstate(over="ignore"):  # a target at 1e200 m has an infinite error
         for k, objective in enumerate(objectives):
@@ -102,7 +105,7 @@ def _link_goal_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array
 
 
 SEQUENTIAL_CHUNK_ROWS = 64
-"""Number of rows in a chunk: a few milliseconds of work, at 0.05 to 1 ms for each row."""
+"""Number of rows in a chunk: 3 to 64 ms of work, at 0.05 to 1 ms for each row."""
 CODE_BY_STATUS = {status: code for code, status in reversed(list(enumerate(STATUS_BY_CODE)))}
 """First status code of each status."""
 
@@ -193,8 +196,8 @@ class SequentialBackend:
 
 LANE_CHUNK_ROWS = 4096
 """Number of rows in a chunk: a few milliseconds of work, at 1 us for each row. Larger chunks exceed the cache."""
-SEED_COUNT = 1 << 31
-"""Number of different seeds of the kernel."""
+KEY_COUNT = 1 << 31
+"""Number of different random seeds (keys) of the kernel."""
 ITERATIONS_COLUMN, POSITION_ERROR_COLUMN, ROTATION_ERROR_COLUMN = 2, 3, 4
 """Columns of the report of a row; columns 0 and 1 are its status and its attempts."""
 _WXYZ = np.array([[0.8, 0.6, 0.0, 0.0], [0.0, 0.6, 0.0, 0.8]])
@@ -240,7 +243,8 @@ class LaneBackend:
         X = np.ascontiguousarray(goal_poses(self.objective, values, targets.count))
         q, report = np.empty_like(results.q), np.empty((targets.count, REPORT_FLOATS))
         starts = np.tile(self.default_q, (targets.count, 1)) if q0 is None else q0
-        mode, key = FROM_TABLE if q0 is None else FROM_SEED, 0.0 if seed is None else float(seed % SEED_COUNT)
+        mode = FROM_TABLE if q0 is None else FROM_SEED  # the seed of this mode is the start configuration
+        key = 0.0 if seed is None else float(seed % KEY_COUNT)
         self.search.solve_rows(X, starts, mode, key, q, report)
         is_rejected, is_unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
         results.code[:] = CONVERGED
@@ -376,14 +380,14 @@ class CollisionFreeLaneBackend:
         lane_backend: backend that solves without regard to collisions.
         constraint: collisions to avoid.
         free_search: search for collision-free solutions.
-        constrained_fallback: solves the remaining rows one by one, from the solution with the least penetration.
+        constrained_backend: solves the remaining rows one by one, from the solution with the least penetration.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
     lane_backend: LaneBackend
     constraint: CollisionConstraint
     free_search: CollisionFreeSearch
-    constrained_fallback: SequentialBackend
+    constrained_backend: SequentialBackend
     chunk: int = COLLISION_FREE_CHUNK_ROWS
     checks_poses: bool = True
     kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel", "distance.collision_query")
@@ -424,6 +428,6 @@ class CollisionFreeLaneBackend:
     def _solve_constrained(self, targets: TargetRows, seed: int | None, results: RowResults, rows: Mask) -> None:
         row_results = results.subset(rows)
         earlier_iterations = row_results.iterations.copy()
-        self.constrained_fallback.solve_rows(targets.subset(rows), row_results.q.copy(), seed, row_results)
+        self.constrained_backend.solve_rows(targets.subset(rows), row_results.q.copy(), seed, row_results)
         row_results.iterations[:] += earlier_iterations
         results.write_subset(rows, row_results)

@@ -24,7 +24,7 @@ nearest_seeds_kernel = kernel_module("distance.nearest_seeds")
 RowIndices = npt.NDArray[np.int64]
 
 FREE_TABLE_SIZE, MAX_SAMPLES_PER_ENTRY = 4096, 8
-"""Number of collision-free configurations in the table, and maximum number of samples per entry to find them."""
+"""Maximum number of configurations in the table, and ratio of the maximum number of samples to this number."""
 STARTS_PER_ROUND = (4, 12, 48, 192)
 """Number of starts from the table per target in each round; the rounds end when a solution is collision-free. Tuned on
 a Panda among 50 obstacles so dense that 1 configuration in 12 is free: 1 target in 500 stays unsolved. More starts find
@@ -42,8 +42,9 @@ class FreeCandidates:
 
     Attributes:
         q: (M, nq) configurations.
-        exists: (M,) whether there is a solution.
-        is_free: (M,) whether the solution is collision-free; if not, `q` is the solution with the smallest penetration.
+        exists: (M,) whether there is a collision-free solution, or any solution in the last round.
+        is_free: (M,) whether the solution is collision-free; if not, `q` is the solution of the last round with the
+            smallest penetration.
         errors: (M, 2) position error (m) and rotation error (rad).
         iterations: (M,) number of iterations of all descents.
     """
@@ -52,7 +53,7 @@ class FreeCandidates:
     exists: Mask
     is_free: Mask
     errors: Array
-    iterations: RowIndices
+    iterations: npt.NDArray[np.int64]
 
     @staticmethod
     def empty(q: Array) -> FreeCandidates:
@@ -110,7 +111,13 @@ class CollisionFreeSearch:
         return candidates
 
     def starts_near(self, X: Array, base: Array, count: int) -> Array:
-        """Return up to `count` free configurations (n, nq), sorted by the distance of their end pose to X (4, 4)."""
+        """Return up to `count` entries of the table (n, nq), sorted by the distance of their end pose to X (4, 4).
+
+        They are collision-free if any sample of the table was, and if `base` has the values of `fixed_q`.
+
+        Args:
+            base: (nq,) values of all joints that the chain does not move.
+        """
         self._refresh_table()
         return np.where(self._is_movable, self._q[self._nearest_entries(X[None], count)[0]], base)
 
@@ -146,11 +153,11 @@ class CollisionFreeSearch:
             remaining_rows = remaining_rows[~has_free]
             is_last_round = start_count == max_starts or count == STARTS_PER_ROUND[-1]
             if len(remaining_rows) and is_last_round:  # store the solutions with the smallest penetration
-                is_colliding = is_solved & ~has_free.repeat(k)
+                is_remaining = ~has_free.repeat(k)  # descents to targets without a free solution
+                is_colliding = is_solved & is_remaining
                 depth = np.full(len(q), np.inf)
                 depth[is_colliding] = -self._constraint.distances(q[is_colliding])
-                rows = ~has_free.repeat(k)
-                self._store_best(candidates, remaining_rows, q[rows], report[rows], depth[rows])
+                self._store_best(candidates, remaining_rows, q[is_remaining], report[is_remaining], depth[is_remaining])
 
     @staticmethod
     def _store_best(candidates: FreeCandidates, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:

@@ -112,7 +112,11 @@ class SessionSnapshot:
     curves: Sequence[events.CurveInfo]
 
     def has_moved(self, present_snapshot: SessionSnapshot) -> bool:
-        """Return whether q, the number or poses of goals, or the names or poses of obstacles differ in `present_snapshot`."""
+        """Return whether q, the number or poses of goals, or names or poses of obstacles have changed.
+
+        Args:
+            present_snapshot: the state to compare with.
+        """
         if self.q.shape != present_snapshot.q.shape or (self.q != present_snapshot.q).any():
             return True
         if obstacle_poses(self.edit_state) != obstacle_poses(present_snapshot.edit_state):
