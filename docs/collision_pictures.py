@@ -103,9 +103,11 @@ def main() -> None:
                 axes, [(corners, paint, opacity) for robot_, paint, opacity in both for corners in shapes(robot_, name)]
             )
             axes.view_init(20, -50)
-            fit, what = quality[name], name.removeprefix("panda_")
-            many = kind if fit.shape_count > 1 else kind[:-1]
-            text = f"{what}: {fit.shape_count} {many}\n{fit.volume_ratio:.2f} times its hull\nup to {fit.overhang * 1e3:.0f} mm beyond"
+            fit, shape_name = quality[name], kind if quality[name].shape_count > 1 else kind[:-1]
+            text = (
+                f"{name.removeprefix('panda_')}: {fit.shape_count} {shape_name}\n"
+                f"{fit.volume_ratio:.2f} times its hull\nup to {fit.overhang * 1e3:.0f} mm beyond"
+            )
             axes.set_title(text, fontsize=9, y=0.98)
     figure.savefig(Path(__file__).parent / "collision" / "fitted_panda.png")
 

@@ -23,7 +23,7 @@ INTRODUCTION = """# Solvers compared
 
 Every method of `mk.METHODS` on one robot of each class and on each task, measured by `docs/comparison.py`. All methods
 have the same targets, starts, tolerances and random seeds, and run with their default options. The page
-[comparison.html](comparison.html) also has plots; [comparison.csv.gz](comparison.csv.gz) has the record of every attempt.
+[comparison.html](comparison.html) also has plots; [comparison.csv.gz](comparison.csv.gz) has a record of each attempt.
 To compare on your own robot: `mechanik compare robot.urdf --html report.html`.
 
 Measured on {date}: {processor}, {cores} cores, one in use; {system}, Python {python}, NumPy {numpy}, Numba {numba};
