@@ -128,7 +128,7 @@ BAD: dict[str, tuple[str, type[MechanikError], str]] = {
     "four numbers of three": (j('<axis xyz="1 0 0 0"/>'), FormatError, "<axis> of joint 'elbow'.*4 numbers"),
     "commas": (j('<origin xyz="1,2,3"/>'), FormatError, "separate them by spaces"),
     "a word": (j('<origin xyz="1 two 3"/>'), FormatError, "'two' is not a number"),
-    "an underscore": (j('<origin xyz="1_0 2 3"/>'), FormatError, "'1_0' is not a finite number"),
+    "an underscore": (j('<origin xyz="1_0 2 3"/>'), FormatError, "'1_0' is not a number"),
     "an empty vector": (j('<origin xyz=""/>'), FormatError, "0 numbers instead of 3"),
     "a zero axis": (j('<axis xyz="0 0 0"/>'), FormatError, "<axis> of joint 'elbow' is '0 0 0'; it must not be zero"),
     "an axis too long to square": (

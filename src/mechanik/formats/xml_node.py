@@ -17,7 +17,7 @@ from mechanik.formats.source import Source
 from mechanik.validation import format_count
 
 MAX_DEPTH = 200
-"""Nesting levels; robots need about ten, and a deeper file is not a robot."""
+"""Maximum number of nesting levels. URDF needs about ten; MJCF needs one for each body of a chain."""
 MAX_XML_ELEMENTS = 1_000_000
 """Elements; the largest robots have about ten thousand."""
 PART_TAGS = frozenset(("link", "joint", "freejoint", "body", "frame", "site", "model"))
@@ -62,7 +62,10 @@ class XmlNode:
 
     @property
     def subject(self) -> str:
-        """The element, with its name or that of the link, joint, material or closure that contains it."""
+        """The element for messages: a link, joint, material, model or frame with its name.
+
+        Other elements have the name of the link, joint, material or closure that contains them.
+        """
         if self.tag in ("link", "joint", "material", "model", "frame") and self.attributes.get("name"):
             return f"{self.tag} {self.attributes['name']!r}"
         ancestor = self.parent
@@ -130,7 +133,7 @@ class XmlNode:
 
     def _read_finite(self, attribute: str, word: str) -> float:
         try:
-            number = math.nan if "_" in word else float(word)
+            number = float(word.replace("_", "?"))  # Python accepts 1_000, XML formats do not
         except ValueError:
             raise self.make_error(f"has {attribute}={self.attributes[attribute]!r}: {word!r} is not a number") from None
         if not math.isfinite(number):

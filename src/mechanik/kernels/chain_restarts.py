@@ -1,9 +1,10 @@
 """Restarts of the chain kernels: attempts from a seed, from the seed table and from random starts, in each lane.
 
 The seed table contains configurations spread over the chain's limits, with features of the tip pose, to find starts
-near a target. The features do not depend on the first and the last revolute joint: every entry and every target is
-rotated about the first axis to azimuth 0, and is described by the last axis alone (a point on the axis and its
-direction). For a start, the first joint is the difference of the azimuths, and the last joint the best rotation about
+near a target. The six features that are compared do not depend on the first and the last revolute joint: every entry
+and every target is rotated about the first axis to azimuth 0, and is described by the last axis alone (a point on the
+axis and its direction). The other five features, the azimuth and the x axis of the last joint, give the values of these
+two joints: for a start, the first joint is the difference of the azimuths, and the last joint the best rotation about
 its axis. Therefore a small table covers the whole reachable region.
 
 Each lane solves one target after another. The result of a target depends only on the target, its seed q0 and the key;
@@ -43,8 +44,8 @@ def write_features(model, pose, pose_start, features, first_feature):
     cosine and sine of the azimuth; and the x axis of the last joint, rotated to azimuth 0.
 
     Args:
-        pose, pose_start: an array with the rotation of the tip, row by row, and its scaled position, in the frame of
-            the base; and their first index.
+        pose, pose_start: an array with the rotation of the last link (without the tool rotation), row by row, and the
+            scaled position of the tip, in the frame of the base; and their first index.
         features, first_feature: the array to which the features are written, and their first index.
     """
     px, py, pz = pose[pose_start + 9], pose[pose_start + 10], pose[pose_start + 11]
@@ -161,7 +162,7 @@ def rank_entries(model, table, work, search):
     """
     features = search + FEATURES
     scalar_type = eight_floats(0.0)
-    lanes = lanes_of(scalar_type)
+    vector_length = lanes_of(scalar_type)
     f0, f1, f2 = (
         np.float32(-2.0 * work[features]),
         np.float32(-2.0 * work[features + 1]),
@@ -181,7 +182,7 @@ def rank_entries(model, table, work, search):
     )
     penalty_sine = np.float32(-penalty * (sine * model[COS_RANGE_MIDDLE] - cosine * model[SIN_RANGE_MIDDLE]))
     zeros = spread(scalar_type, 0.0)
-    for first_block in range(0, TABLE_BLOCKS, lanes):
+    for first_block in range(0, TABLE_BLOCKS, vector_length):
         best_distance, nearest_entry, block_entry = spread(scalar_type, 1e30), zeros, zeros
         for table_entry in range(first_block, int(model[ENTRIES]), TABLE_BLOCKS):
             group = FEATURE_ROWS * 8 * (table_entry // 8) + table_entry % 8
@@ -291,7 +292,7 @@ of its rotation, and its last row."""
 MAX_START_VALUE = 1e5
 """Sum of the absolute values of q0 (rad and m) above which the seed is invalid."""
 NO_COST = 1e30
-"""Cost before the first evaluation."""
+"""Cost or squared error before the first evaluation; also an iteration number that is never reached."""
 MIN_STARTS_BEFORE_FOLLOW_UP, FOLLOW_UP_COST, MAX_FOLLOW_UPS, FOLLOW_UP_RADIUS = 4.0, 1e-4, 3.0, 0.05
 """After MIN_STARTS_BEFORE_FOLLOW_UP starts without a solution, an attempt that ends with a cost below FOLLOW_UP_COST is
 followed by up to MAX_FOLLOW_UPS attempts that start around its end: within FOLLOW_UP_RADIUS (rad or length units of the
@@ -323,10 +324,11 @@ def is_pose(X, first_index):
 
 @inline
 def write_lane_target(model, work, X, target_index, lanes, lane, target_pose):
-    """Write the pose of the last link at a target, in the frame of the base, to a lane and to `target_pose` (12,).
+    """Write a target to a lane and to `target_pose` (12,): rotation of the last link, scaled position of the tip.
 
-    X contains all targets, 16 numbers each. (b0, b1, b2) is a row of the inverse rotation of the base, and
-    (u0, u1, u2) the same row of the target's rotation in the frame of the base.
+    Both are in the frame of the base; the tool rotation is removed. X contains all targets, 16 numbers each.
+    (b0, b1, b2) is a row of the inverse rotation of the base, and (u0, u1, u2) the same row of the target's rotation in
+    the frame of the base.
     """
     scale, first_index = model[LENGTH_SCALE], 16 * target_index
     x, y, z = (

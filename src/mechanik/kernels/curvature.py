@@ -543,7 +543,7 @@ def chain_step(ints, floats, x, b, n):
         ints[AT_CHAIN_SUMS],
         ints[AT_CHAIN_SUMS] + 6,
     )
-    terms, y, inverse_diagonal, model_gradient = (
+    terms, y, inverse_diagonal, hessian_product = (
         ints[AT_TERMS] + TERM_INTS * ints[block + FIRST_TERM],
         ints[AT_REDUCED_STEP],
         ints[AT_INVERSE_DIAGONAL],
@@ -551,10 +551,10 @@ def chain_step(ints, floats, x, b, n):
     )
     for i in range(n):
         floats[y + i] = distance_to_bound(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i])
-    chain_product(ints, floats, b, n, y, model_gradient)
+    chain_product(ints, floats, b, n, y, hessian_product)
     for i in range(n):
         if ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] == FREE:
-            floats[y + i] = (floats[ints[AT_DAMPED_GRADIENT] + i] - floats[model_gradient + i]) / floats[
+            floats[y + i] = (floats[ints[AT_DAMPED_GRADIENT] + i] - floats[hessian_product + i]) / floats[
                 ints[AT_DIAGONAL] + i
             ]
     for k in range(42):
@@ -568,7 +568,7 @@ def chain_step(ints, floats, x, b, n):
         for k in range(6):
             floats[w + k] = floats[u + k] - dot6(floats, P + 6 * k, u + 6)
         pivot = floats[ints[AT_DIAGONAL] + i] + dot6(floats, u + 6, w)
-        rhs = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[model_gradient + i] - dot6(floats, u + 6, partial_sum)
+        rhs = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[hessian_product + i] - dot6(floats, u + 6, partial_sum)
         floats[y + i] = 0.0
         if pivot > 1e-300:
             floats[inverse_diagonal + i], floats[y + i] = 1.0 / pivot, rhs / pivot

@@ -1,8 +1,9 @@
 """Solvers for the symmetric linear systems of a step: envelope L D L', Jacobi eigenvalues, and the dual form.
 
 The dual form is for problems with few rows and many columns, such as a long arm: it gives the same step from a matrix
-with one row for each residual row. A residual of a single column, such as that of a rest pose, is added to the diagonal
-D of A'A + damping instead. With the other rows B and their residuals e, the step of the independent columns is
+with one row for each residual row. A row with a single column, such as that of a rest pose, needs no row in this
+matrix: the square of its derivative is added to D, a diagonal matrix that also contains the damping. With the other
+rows B and their residuals e, the step of the independent columns is
 
     s = 1/D (p - B'y),    (1 + B 1/D B') y = e + B 1/D p
 
@@ -50,7 +51,7 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     for i in range(n):
         row, first_column = H + i * n, ints[envelope + i]
         for j in range(first_column + 1, i):
-            pivot = floats[row + j]
+            pivot = floats[row + j]  # not a pivot: an entry of L D
             for k in range(max(first_column, ints[envelope + j]), j):
                 pivot -= floats[row + k] * floats[H + j * n + k]
             floats[row + j] = pivot
@@ -72,7 +73,7 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     for i in range(n):
         floats[y + i] *= floats[H + i * n + i]
     for i in range(n - 1, -1, -1):
-        pivot = floats[y + i]
+        pivot = floats[y + i]  # not a pivot: an entry of the solution
         for k in range(ints[envelope + i], i):
             floats[y + k] -= floats[H + i * n + k] * pivot
     return negative_index, smallest_pivot, pivot_value
@@ -126,6 +127,7 @@ def solve_by_eigenvalues(ints, floats, H, n, envelope, y):
             for q in range(p + 1, n):
                 entry = floats[H + p * n + q]
                 if entry != 0.0:
+                    # first the cotangent of twice the angle, then the tangent of the angle
                     tangent = (floats[H + q * n + q] - floats[H + p * n + p]) / (2.0 * entry)
                     tangent = math.copysign(1.0, tangent) / (abs(tangent) + math.sqrt(tangent * tangent + 1.0))
                     cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
@@ -220,7 +222,13 @@ def add_single_column_row(ints, floats, options, buffer, b):
 
 @subroutine
 def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, listed_count):
-    """Append the m rows of a block, over the columns in `AT_COLUMN_LIST`, to the dual rows; return their number."""
+    """Append the m rows of a block, over the columns in `AT_COLUMN_LIST`, to the dual rows.
+
+    Their negative gradient is added to `AT_GRADIENT`.
+
+    Returns:
+        The new number of dual rows.
+    """
     B, block_residual, dual_residual, column_list, negative_gradient = (
         ints[AT_DUAL_ROWS],
         ints[AT_BLOCK_RESIDUAL],
@@ -245,10 +253,11 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
 def finish_dual(ints, floats, n, dual_row_count, damping):
     """Append a row for each dependent column and reorder the diagonal to the order of the independent columns.
 
-    The negative gradients of the single-column rows are added to `AT_GRADIENT` and `AT_DAMPED_GRADIENT`.
+    The negative gradients of the single-column rows are added to `AT_GRADIENT`. `AT_DAMPED_GRADIENT` is computed from
+    it: minus the gradient of the damping of dependent columns.
 
     Returns:
-        The number of dual rows.
+        The new number of dual rows.
     """
     pivot_row, independent_column, null_space_count, null_space_start = (
         ints[AT_PIVOT_ROW],
@@ -256,7 +265,7 @@ def finish_dual(ints, floats, n, dual_row_count, damping):
         ints[AT_NULL_SPACE_COUNT],
         ints[AT_NULL_SPACE_START],
     )
-    B, dual_residual, negative_gradient, damped_negative_gradient, model_gradient = (
+    B, dual_residual, negative_gradient, damped_negative_gradient, reordered_diagonal = (
         ints[AT_DUAL_ROWS],
         ints[AT_DUAL_RESIDUAL],
         ints[AT_GRADIENT],
@@ -291,11 +300,11 @@ def finish_dual(ints, floats, n, dual_row_count, damping):
                 dual_row_count += 1
     # the independent columns have another order than all columns, so the reordering needs a copy
     for i in range(n):
-        floats[model_gradient + i] = floats[diagonal + ints[independent_column + i]]
+        floats[reordered_diagonal + i] = floats[diagonal + ints[independent_column + i]]
         floats[ints[AT_REDUCED_STEP] + i] = floats[negative_single_column_gradient + ints[independent_column + i]]
     for i in range(n):
         floats[diagonal + i], floats[negative_single_column_gradient + i] = (
-            floats[model_gradient + i],
+            floats[reordered_diagonal + i],
             floats[ints[AT_REDUCED_STEP] + i],
         )
         floats[negative_gradient + i] += floats[negative_single_column_gradient + i]
@@ -321,7 +330,7 @@ def dual_matrix(ints, floats, x, n, dual_row_count):
     rows is written to `AT_STEP`; for columns that are not free, the step to the active bound. a and b are indices of
     rows of B.
     """
-    B, H, rhs, inverse_diagonal, step, model_gradient = (
+    B, H, rhs, inverse_diagonal, step, scaled_row = (
         ints[AT_DUAL_ROWS],
         ints[AT_H],
         ints[AT_REDUCED_STEP],
@@ -341,12 +350,12 @@ def dual_matrix(ints, floats, x, n, dual_row_count):
         row, product = B + a * n, floats[ints[AT_DUAL_RESIDUAL] + a]
         for i in range(n):
             product += floats[row + i] * floats[step + i]
-            floats[model_gradient + i] = floats[row + i] * floats[inverse_diagonal + i]
+            floats[scaled_row + i] = floats[row + i] * floats[inverse_diagonal + i]
         floats[rhs + a] = product
         for b in range(a + 1):
             other_row, product = B + b * n, 0.0
             for i in range(n):
-                product += floats[model_gradient + i] * floats[other_row + i]
+                product += floats[scaled_row + i] * floats[other_row + i]
             floats[H + a * dual_row_count + b] = product
         floats[H + a * dual_row_count + a] += 1.0
 

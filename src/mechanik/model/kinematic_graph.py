@@ -66,11 +66,11 @@ def moving_joints(closure: Closure) -> tuple[Joint, ...]:
     """Return the joints whose motion changes the gap of a closure, in the order of creation.
 
     These are the moving joints above exactly one of the two ends; a joint above both ends does not change their
-    relative pose. A mimic joint is replaced by its leader, or by the leader's leader if the leader is a mimic joint
-    too.
+    relative pose. For a goal that constrains only some of the translations or rotations in world axes, joints above
+    both ends count too, since they rotate both ends relative to these axes. A mimic joint is replaced by its leader, or
+    by the leader's leader if the leader is a mimic joint too.
     """
     start_dofs, end_dofs = _dofs_above(closure.joint.parent), _dofs_above(closure.link)
-    # a joint above both ends rotates them relative to the world axes, in which the dofs of a goal may be defined
     relative_dofs = start_dofs | end_dofs if _has_partial_world_axes(closure) else start_dofs ^ end_dofs
     joints = {
         joint if (coupling := joint._couplings.get(dof)) is None else coupling.resolve()[0]
@@ -141,7 +141,7 @@ READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent_frame", "_axes", "_rota
 """Attributes of frames whose arrays are read-only; pickling loses this flag."""
 COPIED_TYPES: tuple[type, ...] = (np.ndarray, dict, list)
 """Types of attributes that `restore_graph` copies, since a frame may change them."""
-REFERENCE_ATTRIBUTES = {
+OMITTED_ATTRIBUTES = {
     "_parent",
     "_children",
     "_closure",
@@ -149,7 +149,6 @@ REFERENCE_ATTRIBUTES = {
     "_couplings",
     "_mimic_couplings",
     "_joint_constraints",
-} | {
     "_X_world_frame",
     "_serial",
 }
@@ -176,7 +175,7 @@ def flatten_graph(roots: Iterable[Frame], returned_frames: Iterable[Frame]) -> d
         "frames": [
             (
                 type(frame),
-                {attribute: value for attribute, value in vars(frame).items() if attribute not in REFERENCE_ATTRIBUTES},
+                {attribute: value for attribute, value in vars(frame).items() if attribute not in OMITTED_ATTRIBUTES},
             )
             for frame in frames
         ],
@@ -227,13 +226,13 @@ def restore_graph(flat_graph: dict[str, Any]) -> list[Frame]:
     for frame, children in zip(frames, flat_graph["children"], strict=True):
         for child in children:
             frame.add_child(frames[int(child)])
-    typed_frames: list[Any] = list(frames)
+    untyped_frames: list[Any] = list(frames)
     for joint, link, at in flat_graph["closures"]:
-        Closure(typed_frames[joint], typed_frames[link], at)
+        Closure(untyped_frames[joint], untyped_frames[link], at)
     for mimic, dof, leader, leader_dof, ratio, offset in flat_graph["couplings"]:
-        Coupling(typed_frames[mimic], dof, typed_frames[leader], leader_dof, ratio, offset)
+        Coupling(untyped_frames[mimic], dof, untyped_frames[leader], leader_dof, ratio, offset)
     for terms, constant, name in flat_graph["joint_constraints"]:
         JointConstraint(
-            {(typed_frames[joint], dof): coefficients for joint, dof, coefficients in terms}, constant, name=name
+            {(untyped_frames[joint], dof): coefficients for joint, dof, coefficients in terms}, constant, name=name
         )
     return [frames[i] for i in flat_graph["returned"]]

@@ -25,6 +25,7 @@ from mechanik.kernels.nodes import (
     NODE_RATIO,
     Q_LENGTH,
     REVOLUTE,
+    SPHERICAL,
 )
 from mechanik.model.configuration_space import Indices
 from mechanik.model.kinematics import Kinematics, forward
@@ -66,8 +67,8 @@ def line_distance(p: Array, a: Array, q: Array, b: Array) -> float:
 def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, float]:
     """Return the least-squares intersection point of m lines, and its largest distance from a line.
 
-    For parallel lines the point is the mean of nearest points of the lines, and the distance is at least half of the
-    largest distance between two lines.
+    For parallel lines the point is the mean of the points where the lines meet a common normal plane; the returned
+    distance is then at least half of the largest distance between two lines.
 
     Args:
         points: (m, 3), a point on each line.
@@ -163,8 +164,10 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
         column = int(row[FIRST_Q])
         name = space.q_names[column]
         if row[NODE_KIND] != REVOLUTE:
-            reason = "is spherical" if name.endswith((".qw", ".qx", ".qy", ".qz")) else "is prismatic"
-            raise NoClosedForm(f"joint {name!r} {reason}: closed forms exist only for revolute joints")
+            reason = "is spherical" if row[NODE_KIND] == SPHERICAL else "is prismatic"
+            # the first entry of q of a spherical joint is the w of its quaternion
+            joint_name = name.removesuffix(".qw") if row[NODE_KIND] == SPHERICAL else name
+            raise NoClosedForm(f"joint {joint_name!r} {reason}: closed forms exist only for revolute joints")
         if row[NODE_RATIO] != 1.0 or row[NODE_OFFSET] != 0.0 or column in columns:
             raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")
         if space.lower[column] == space.upper[column]:

@@ -69,7 +69,7 @@ class Objective(ABC):
         tolerance: m; the objective counts as met up to this position error.
         angle_tolerance: rad; the same for rotation errors.
         required: whether success depends on this objective. False for soft objectives such as a rest pose.
-        name: label for messages.
+        name: label for messages, and the key by which `solve` takes a new target for this objective.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])

@@ -1,7 +1,7 @@
 """Compilation of a mechanism and its objectives into independent subproblems, and update of targets.
 
 Closures, joint constraints and cone limits are hard constraints in the first stage; objectives follow, one stage for
-each priority level. Residual blocks that share columns, directly or through other blocks, form a
+each priority level. Residual blocks that share dofs, directly or through other blocks, form a
 subproblem.
 """
 
@@ -297,17 +297,17 @@ def _closing_joint_values(closure: Closure) -> list[float]:
 
 
 def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
-    """Return groups of block indices; blocks that share columns, directly or through others, are in one group."""
+    """Return groups of block indices; blocks that share dofs, directly or through others, are in one group."""
     groups: list[tuple[set[int], set[int]]] = []
     for k, block in enumerate(blocks):
-        block_indices, columns = {k}, set(block.columns)
+        block_indices, v_indices = {k}, set(block.v_indices)
         disjoint_groups: list[tuple[set[int], set[int]]] = []
         for group in groups:
-            if group[1] & columns:
-                block_indices, columns = block_indices | group[0], columns | group[1]
+            if group[1] & v_indices:
+                block_indices, v_indices = block_indices | group[0], v_indices | group[1]
             else:
                 disjoint_groups.append(group)
-        groups = [*disjoint_groups, (block_indices, columns)]
+        groups = [*disjoint_groups, (block_indices, v_indices)]
     return sorted((sorted(block_indices) for block_indices, _ in groups), key=lambda block_indices: block_indices[0])
 
 

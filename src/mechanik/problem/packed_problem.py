@@ -63,13 +63,13 @@ def pack_problem(
         dof_weights: weight of the motion of each entry of v; 1 is the default.
         passive_sphericals: spherical joints whose rotation is computed after the solve.
     """
-    moving_v = sorted({v for block in blocks for v in block.columns})
+    moving_v = sorted({v for block in blocks for v in block.v_indices})
     column_of = {v: k for k, v in enumerate(moving_v)}
     banded_rows = [(b, r) for b, block in enumerate(blocks) for r in range(block.row_count) if block.is_banded(r)]
     slack_column = {key: len(moving_v) + k for k, key in enumerate(banded_rows)}
     column_count, x_count = len(moving_v) + len(banded_rows), tree.nx + len(banded_rows)
     columns_by_block = [
-        [column_of[v] for v in block.columns]
+        [column_of[v] for v in block.v_indices]
         + [slack_column[b, r] for r in range(block.row_count) if block.is_banded(r)]
         for b, block in enumerate(blocks)
     ]
@@ -257,11 +257,13 @@ def _fill_blocks(
     for b, (block, columns) in enumerate(zip(blocks, columns_by_block, strict=True)):
         relation = block.relation
         local_column = {k: i for i, k in enumerate(columns)}
-        first_local_column = local_column[column_of[block.columns[0]]] if block.is_joint_space and block.columns else -1
+        first_local_column = (
+            local_column[column_of[block.v_indices[0]]] if block.is_joint_space and block.v_indices else -1
+        )
         first_entry, entry_count = first_local_column if block.is_joint_space else mass_index, len(block.masses)
         coefficients: list[float] = []
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
-            local_column_of_v = {v: local_column[column_of[v]] for v in block.columns}
+            local_column_of_v = {v: local_column[column_of[v]] for v in block.v_indices}
             x = [tree.x_of[name] for name, _ in relation.polynomials]
             coefficients = joint_constraint_parameters(
                 relation, x, [local_column_of_v.get(int(tree.v_of_x[k]), -1) for k in x]

@@ -100,6 +100,9 @@ class ResidualBlock:
         active: for each entry of v whether the dof may move.
         length_unit: m; lengths are divided by it.
         weights: weights of lengths and of angles.
+
+    Attributes:
+        v_indices: entries of v on which the rows depend, ascending; they become columns when the problem is packed.
     """
 
     def __init__(
@@ -144,8 +147,8 @@ class ResidualBlock:
             for v, axis, is_rotation in tree.columns_of(tree.nodes[node]):
                 if active[v]:
                     self.terms.append((v, node, axis, is_rotation, side, float(tree.nodes[node, NODE_RATIO])))
-        self.columns = _complete_sphericals(tree, direct_v | {v for v, *_ in self.terms})
-        self.has_spherical_joints = any(v in self.columns for _, v in tree.spherical_joints)
+        self.v_indices = _complete_sphericals(tree, direct_v | {v for v, *_ in self.terms})
+        self.has_spherical_joints = any(v in self.v_indices for _, v in tree.spherical_joints)
         self.is_length = relation.is_length
         if relation.kind is RelationKind.JOINT_VALUE:
             self.is_length = (not tree.rotates[tree.v_of_x[self.x_index]],)
@@ -165,7 +168,7 @@ class ResidualBlock:
 
     @property
     def is_chain(self) -> bool:
-        """Whether the block is a pose goal of a serial chain: A is fixed, and each column is a dof of one node."""
+        """Whether the block is a pose goal of a serial chain: A is fixed, and each dof moves one node."""
         relation = self.relation
         rotation_rows = sum(row >= 3 for row in relation.rows)
         motions = {(v, side) for v, _, _, _, side, _ in self.terms}
@@ -175,13 +178,16 @@ class ResidualBlock:
             and rotation_rows in (0, 3)
             and not self.is_banded(0)
             and not self.has_spherical_joints
-            and motions == {(v, problem_layout.MOVES_B) for v in self.columns}
+            and motions == {(v, problem_layout.MOVES_B) for v in self.v_indices}
             and len(motions) == len(self.terms)
         )
 
     @property
     def is_joint_space(self) -> bool:
-        """Whether the residual depends directly on a joint value and not on frames."""
+        """Whether the residual is the value of one joint (JOINT_VALUE or SPHERICAL_JOINT).
+
+        Joint constraints, which can have several dofs, do not count.
+        """
         return self.relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT)
 
     def is_banded(self, row: int) -> bool:
@@ -204,20 +210,20 @@ class ResidualBlock:
     def squared_tolerances(self) -> tuple[float, float]:
         """Return the squared tolerances of rows 0-2 and of rows 3-5, in weighted units."""
         relation = self.relation
-        length_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
-        angle_tolerance = self.weighted_relation.angle_tolerance * self.angle_weight
+        first_rows_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
+        last_rows_tolerance = self.weighted_relation.angle_tolerance * self.angle_weight
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
             # scaled such that the error of the most sensitive dof is within the tolerance
-            length_tolerance = self.weighted_relation.angle_tolerance * self.constraint_gradient * self.weights[0]
+            first_rows_tolerance = self.weighted_relation.angle_tolerance * self.constraint_gradient * self.weights[0]
         if relation.kind in (RelationKind.LOOK_AT, RelationKind.SPHERICAL_JOINT) or (
             relation.kind is RelationKind.JOINT_VALUE and not self.is_length[0]
         ):
-            length_tolerance = angle_tolerance
+            first_rows_tolerance = last_rows_tolerance
         if relation.kind is RelationKind.COSINE and relation.lower is not None:
             # the derivative of the cosine by the angle is the negative sine
             sine = math.sqrt(max(1.0 - float(relation.lower[0]) ** 2, 0.0))
-            angle_tolerance *= max(sine, self.weighted_relation.angle_tolerance)
-        return length_tolerance**2, angle_tolerance**2
+            last_rows_tolerance *= max(sine, self.weighted_relation.angle_tolerance)
+        return first_rows_tolerance**2, last_rows_tolerance**2
 
 
 def _frame_in_node(tree: KinematicTree, link: str | None, X: Array) -> tuple[int, Array]:
@@ -232,11 +238,11 @@ def _mass_in_node(tree: KinematicTree, link: str, position: Array) -> tuple[int,
 
 def _complete_sphericals(tree: KinematicTree, used_v: set[int]) -> list[int]:
     """Return the given entries of v, completed to all three entries of each spherical joint, in ascending order."""
-    columns = set(used_v)
+    v_indices = set(used_v)
     for _, v in tree.spherical_joints:
         if used_v & {v, v + 1, v + 2}:
-            columns |= {v, v + 1, v + 2}
-    return sorted(columns)
+            v_indices |= {v, v + 1, v + 2}
+    return sorted(v_indices)
 
 
 DUAL_MIN_RATIO, DUAL_MIN_COLUMNS = 2, 12
@@ -275,10 +281,10 @@ def stage_layout(
     """
     column_count = len(column_order)
     hard_row_count = sum(block.row_count for block in blocks if block.stage < stage)
-    soft_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
-    wide_blocks = [b for b in soft_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
+    stage_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
+    wide_blocks = [b for b in stage_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
     row_count = sum(blocks[b].row_count for b in wide_blocks) + min(hard_row_count, column_count)
-    uses_dual_form = bool(soft_blocks) and column_count >= max(DUAL_MIN_RATIO * row_count, DUAL_MIN_COLUMNS)
+    uses_dual_form = bool(stage_blocks) and column_count >= max(DUAL_MIN_RATIO * row_count, DUAL_MIN_COLUMNS)
     if uses_dual_form and hard_row_count == 0:
         # the primal matrix may be sparse, for example if legs share nothing but a body
         uses_dual_form = row_count * row_count * column_count < _primal_work(
@@ -289,7 +295,9 @@ def stage_layout(
         if uses_dual_form and hard_row_count == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
         else -1
     )
-    return StageLayout(hard_row_count, row_count, uses_dual_form, bool(soft_blocks) and not uses_dual_form, chain_block)
+    return StageLayout(
+        hard_row_count, row_count, uses_dual_form, bool(stage_blocks) and not uses_dual_form, chain_block
+    )
 
 
 def _primal_work(

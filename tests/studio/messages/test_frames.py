@@ -89,4 +89,4 @@ def test_any_bytes_are_a_hand_with_finite_numbers_or_refused(data):
         hand = read_drag_update(data)
     except InvalidOperation:
         return
-    assert np.isfinite(hand.numbers).all()
+    assert np.isfinite(hand.values).all()

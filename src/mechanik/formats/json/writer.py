@@ -35,9 +35,9 @@ JsonObject = dict[str, Any]
 
 
 def describe(mechanism: Mechanism) -> JsonObject:
-    """Convert a mechanism to plain data: dictionaries, lists, strings, numbers, and None for a missing limit.
+    """Convert a mechanism to plain data: dictionaries, lists, strings, numbers, booleans, and None for missing values.
 
-    Two mechanisms are equal if their descriptions are equal. Lists are in the order of creation, which is the order of
+    To compare two mechanisms, compare their descriptions. Lists are in the order of creation, which is the order of
     q. The `warnings` of the reader are not part of the description.
 
     Args:
@@ -96,6 +96,7 @@ def write_json(mechanism: Mechanism) -> str:
     description = describe(mechanism)
     compact_description: JsonObject = {"mechanik": description["mechanik"], "name": description["name"]}
     closing_joints = {record["joint"] for record in description["closures"]}
+    # the reader rejects a mechanism without links, frames, joints and goals unless the key "links" is present
     is_empty = not (description["frames"] or description["joints"] or description["goals"])
     for section in ("frames", "links", "joints", "closures", "goals", "couplings", "joint_constraints"):
         if description[section] or (section == "links" and is_empty):
@@ -281,16 +282,17 @@ def _without_defaults(record: JsonObject, is_closing: bool = False) -> JsonObjec
         is_closing: whether the record is a joint that closes a loop. The reader computes its missing values from the
             links, so zeros must be written.
     """
-    has_identity_rotation = not is_closing and record.get("rotation_wxyz") in (None, _IDENTITY_WXYZ)
+    can_omit_zero_values = not is_closing and record.get("rotation_wxyz") in (None, _IDENTITY_WXYZ)
+    is_goal = "on" in record  # an empty dof list of a goal differs from the default, all dofs
     compact_record: JsonObject = {}
     for key, value in record.items():
-        if value is None or (key == "name" and value == "") or (value == [] and "on" not in record):
+        if value is None or (key == "name" and value == "") or (value == [] and not is_goal):
             continue
         if key in ("lower", "upper", "targets", "rest_pose") and all(item is None for item in value):
             continue
         if (
             key in ("values", "rotation_wxyz")
-            and has_identity_rotation
+            and can_omit_zero_values
             and all(repr(x) == "0.0" for x in record["values"])
         ):
             continue

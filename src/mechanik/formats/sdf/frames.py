@@ -106,7 +106,7 @@ def pose_relative_to(owner: XmlNode) -> str | None:
 
 def _parse_finite(node: XmlNode, word: str) -> float:
     try:
-        number = math.nan if "_" in word else float(word)
+        number = float(word.replace("_", "?"))  # Python accepts 1_000, XML formats do not
     except ValueError:
         raise node.make_error(f"is {node.text.strip()!r}: {word!r} is not a number") from None
     if not math.isfinite(number):

@@ -17,7 +17,7 @@ from .search_state import CHECK_COUNT
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Shares of the shorter adjacent segment that an arc replaces, tried in this order; the first free arc is used."""
 ARC_SPACING = 0.06
-"""Approximate distance between the waypoints of an arc, in units, the scale of each element of q."""
+"""Approximate distance between the waypoints of an arc, in units: q is divided by its scale, `unit`."""
 MIN_ARC_PIECES = 4
 """Smallest number of pieces of an arc."""
 MIN_CORNER_ANGLE = 1e-3

@@ -1,7 +1,7 @@
 """Shorten a path: skip waypoints, then try random shortcuts between two of its points, then skip waypoints again.
 
 A shortcut is a straight motion that is free of collisions and replaces a longer part of the path. Lengths are
-Euclidean norms of q in units, the scale of each element of q.
+Euclidean norms in units: each element of q is divided by its scale, `unit`.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from .search_state import (
 )
 
 MAX_EXTENSION, MIN_EXTENSION = 4.0, 0.4
-"""Longest extension, and the shortest length to which failed extensions reduce it, in units, the scale of each
-element of q."""
+"""Longest extension, and the lower bound of the length after failed extensions. Lengths are in units: each element of q
+is divided by its scale, `unit`."""
 CHECKS_BEFORE_SHRINKING = 1500
 """Number of collision checks after which a failed extension makes the next extensions from its node shorter. All
 constants of this module are tuned on a seven-joint arm that reaches into a shelf and through a window, and in a cage of
@@ -101,7 +101,8 @@ def grow_trees(
     """Grow the trees until they are connected, or pause when the budget is used up; the next call continues the search.
 
     Args:
-        query .. clearance: the collision query and its arguments, see `motion_check.py`.
+        query .. clearance: the collision query and the tables of its scene (`nodes` and `tree` belong to the scene, not
+            to the search), see `motion_check.py`.
         lower, upper: (nq,) bounds of the random samples.
         unit: (nq,) scale of each element of q.
         step: largest distance between the collision checks of a motion, in units.
@@ -109,7 +110,8 @@ def grow_trees(
         budget: number of collision checks after which the kernel pauses; NODES_PER_CHECK node comparisons count as one.
         configurations: (2, nq, n) nodes of both trees, including the roots.
         parents: (2, n) index of the parent of each node (-1: none).
-        max_extensions: (2, n) longest extension from each node, in units; infinite for roots.
+        max_extensions: (2, n) longest extension from each node, in units; initially infinite for roots; shortened by
+            failed extensions.
         state: (SEARCH_STATE_INTS,), see `search_state.py`.
 
     Returns:

@@ -1,8 +1,8 @@
-"""The path-following problem: targets as a function of s, projection onto the goals, and collisions along segments.
+"""The path-following problem: targets along a path, projection onto the goals, and collisions along segments.
 
-`PathTargets` converts targets of any form to a function of s. `FollowProblem` projects a configuration onto the goals
-at s: to a nearby configuration that meets them. Between two waypoints a path is straight in joint space and does not
-meet the goals exactly, so segments are checked for collisions separately.
+`PathTargets` converts targets of any form to a function of the path parameter s. `FollowProblem` projects a
+configuration onto the goals at s: to a nearby configuration that meets them. Between two waypoints a path is straight
+in joint space and does not meet the goals exactly, so segments are checked for collisions separately.
 """
 
 from __future__ import annotations
@@ -148,7 +148,10 @@ class PathTargets:
 
 
 def with_location(error: MechanikError, location: str) -> MechanikError:
-    """Copy of an error about a target; its message starts with the location of the target."""
+    """Error about a target whose message starts with the location of the target.
+
+    NotFinite and NotARotation keep their class; other errors become ShapeError.
+    """
     error_type = type(error) if type(error) in (NotFinite, NotARotation) else ShapeError
     return error_type(f"{location}: {error}")
 
@@ -156,7 +159,7 @@ def with_location(error: MechanikError, location: str) -> MechanikError:
 def interpolate_target(a: Any, b: Any, share: float) -> Any:
     """Interpolate between two targets: poses as on a `Line`, rotations and quaternions by slerp, numbers linearly.
 
-    If one of the targets is None, the result is `a`.
+    Every array of 4 numbers counts as a quaternion. If one of the targets is None, the result is `a`.
 
     Args:
         share: from 0 (a) to 1 (b).
@@ -228,7 +231,7 @@ FULL_ROTATION = 2.0 * np.pi
 LIMIT_TOLERANCE = 1e-9
 """rad or m: a dof is at its limit if its distance to the limit is smaller."""
 POLISH_RATIO = 1e-3
-"""Ratio to the tolerance of each objective: the tolerance in the final polishing of a path."""
+"""Tolerance for the final polishing of a path, as a ratio of the tolerance of each objective."""
 MAX_POLISH_CHANGE = 1e-3
 """rad or m: largest change of a dof that polishing may make."""
 AVOIDANCE_MARGIN = 1e-3
@@ -250,8 +253,8 @@ class FollowProblem:
         lower, upper: (nq,) joint limits of the final path.
         is_multi_turn: (nq,) mask of the rotational joints with finite limits and a range of a full rotation or more.
         can_rotate_fully: (nq,) mask of the multi-turn joints and of the rotational joints without limits.
-        moving_dofs: indices into v of the dofs that may move.
-        affecting_dofs: (nv,) mask of the dofs that affect the goals.
+        moving_dofs: indices into v of the dofs that may move and affect the goals.
+        affecting_dofs: the same as a mask, (nv,).
         length_unit: characteristic length of the problem, m.
         redundancy: number of dofs that the goals leave undetermined, by the rank of the Jacobian at random
             configurations.
@@ -343,7 +346,7 @@ class FollowProblem:
         return q_projected, codes
 
     def are_free(self, q: Array) -> Mask:
-        """Whether each of q (K, nq) keeps the clearance (K,)."""
+        """Return for each configuration of q (K, nq) whether it keeps the clearance, (K,)."""
         if self._collider is None:
             return np.ones(len(q), dtype=np.bool_)
         return np.asarray(self._collider.is_free(self.wrap_into_limits(q), self._clearance))
@@ -381,7 +384,10 @@ class FollowProblem:
         return solver, self.path_targets.target(s)
 
     def _solution(self, s: float, q: Array, solver: Solver, target: Any) -> Solution:
-        """Solve once from q (nq,), without restarts; an error about the target contains s."""
+        """Solve from q (nq,); an error about the target contains s.
+
+        There are no restarts, unless the settings contain `restarts` and the solver has no chain search.
+        """
         try:
             return (
                 solver.solve(target, q0=q) if solver._chain_search is None else solver.solve(target, q0=q, restarts=0)
@@ -449,7 +455,7 @@ class FollowProblem:
         """Refine the waypoints q (N, nq) to POLISH_RATIO times the tolerances, for smooth steps between them.
 
         A waypoint is not changed if the refined waypoint differs by more than MAX_POLISH_CHANGE or violates the
-        clearance.
+        clearance. If the objectives themselves change along s, the tolerances are not reduced.
         """
         if self._polish_solver is None:
             goals = [_with_polish_tolerance(objective) for objective in self.path_targets.objectives]
@@ -561,14 +567,18 @@ def first_collision(problem: FollowProblem, path: Path) -> tuple[float, Array, s
 
     Returns:
         s and q (nq,) just before the collision, and a message that names the pair. If loops cannot be closed between
-        two waypoints: s and q of the first waypoint, and a message.
+        two waypoints: s and q of the first waypoint of the path, and a message.
     """
     if not problem.has_collider:
         return None
     try:
         dense_path = path.densify(COLLISION_CHECK_STEP)
     except NotSolved:
-        return float(path.s[0]), path.q[0], f"loops cannot be closed between two waypoints; {MORE_WAYPOINTS_HINT}"
+        return (
+            float(path.s[0]),
+            path.q[0],
+            "loops cannot be closed between two waypoints of the path; use more waypoints",
+        )
     is_free = problem.are_free(dense_path.q)
     if is_free.all():
         return None

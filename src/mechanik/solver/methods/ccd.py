@@ -1,4 +1,4 @@
-"""Cyclic coordinate descent: the joints move in order, each to the value that minimizes the error."""
+"""Cyclic coordinate descent: the joints move in order, each to the value that minimizes the cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MIN_SWEEP_MOTION = 1e-10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CyclicCoordinateDescent(Method):
-    """Cyclic coordinate descent: an iteration is a sweep over all joints, and no joint motion increases the error.
+    """Cyclic coordinate descent: an iteration is a sweep over all joints, and no joint motion increases the cost.
 
     All configurations are within the limits. The method supports points, poses, directions, hinges, lines and planes of
     any number of links, in the world or relative to other links. A swing limit of a spherical joint is an `InCone`

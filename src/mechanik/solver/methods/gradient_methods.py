@@ -1,10 +1,10 @@
 """Gradient methods: Jacobian transpose, gradient descent, momentum, Adam and L-BFGS-B, all within joint limits.
 
-All methods use the projected gradient of half the cost, from the Jacobian or from finite differences. For finite
-differences, the pose of an end effector is a product of one matrix for each joint, O A B C D E. If the products before
-and after each joint are stored, a change of C to C' costs two multiplications, (O A B) C' (D E), for any length of the
-arm. The products before a joint are the poses of the nodes. The products after it are accumulated from the end effector
-to the root.
+All methods use the gradient of half the cost, from the residual and its Jacobian, and clamp their steps to the limits.
+Gradient descent can also compute the gradient by finite differences. For these, the pose of an end effector is a
+product of one matrix for each joint, O A B C D E. If the products before and after each joint are stored, a change of C
+to C' costs two multiplications, (O A B) C' (D E), for any length of the arm. The products before a joint are the poses
+of the nodes. The products after it are accumulated from the end effector to the root.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def unsupported_reason(problem: LeastSquaresProblem) -> str:
 gradient_kernel = kernel_module("methods.gradient_steps")
 
 
-class ProjectedGradient:
+class GradientAndBounds:
     """Gradient of a problem, and the range of steps that the limits allow in each column.
 
     Args:
@@ -118,12 +118,11 @@ class JacobianTranspose(Method):
     """Jacobian transpose method: joints move as if the error were a force that pulls the end effector.
 
     A step is cheap and never singular, but many steps are needed. Rotation errors are rotation vectors, not Euler
-    angles, so a step decreases the error at every orientation.
+    angles, so a step decreases the cost at every orientation.
 
     Attributes:
         step: alpha in the papers. "optimal": the best length for a linear mechanism, Buss 2009, section 5. A number:
-            fixed, in units of the weighted residual (0.05 in the Denavit-Hartenberg demonstration of this method); with
-            a large value the steps oscillate.
+            fixed factor on J'e, the gradient of half the cost; with a large value the steps oscillate.
         relaxation: share of the optimal length. With 1, steps soon alternate between two directions; a slightly smaller
             value needs half as many steps (Raydan and Svaiter 2002). Not used if `step` is a number.
     """
@@ -149,14 +148,14 @@ class JacobianTranspose(Method):
             raise LimitsError(f"relaxation must be above 0 and below 2, not {self.relaxation!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        projected_gradient = ProjectedGradient(problem)
+        bounded_gradient = GradientAndBounds(problem)
         alpha = OPTIMAL_LENGTH if isinstance(self.step, str) else float(self.step)
         while True:
-            projected_gradient.update()
+            bounded_gradient.update()
             gradient, low, high = (
-                projected_gradient.gradient,
-                projected_gradient.lower_step,
-                projected_gradient.upper_step,
+                bounded_gradient.gradient,
+                bounded_gradient.lower_step,
+                bounded_gradient.upper_step,
             )
             length = gradient_kernel.transpose_step(
                 problem.jacobian, gradient, low, high, alpha, self.relaxation, problem.step
@@ -182,10 +181,10 @@ class GradientDescent(Method):
         gradient: "analytic": from the residual and its Jacobian. "differences": from a small displacement of each
             joint, with stored products of matrices (`FiniteDifferenceGradient`).
         step: length of a step. "spectral": first from the curvature along the last step (Barzilai and Borwein), then
-            shortened until the error is below the largest of the last `memory` errors (Birgin, Martinez, Raydan).
-            "backtracking": first twice the last step, then shortened until the error decreases (Armijo). A number: a
+            shortened until the cost is below the largest of the last `memory` costs (Birgin, Martinez, Raydan).
+            "backtracking": first twice the last step, then shortened until the cost decreases (Armijo). A number: a
             fixed multiple of the gradient; with a large value the steps oscillate.
-        memory: M in the paper, the number of errors for comparison; with 1 the error never increases.
+        memory: M in the paper, the number of costs for comparison; with 1 the cost never increases.
         largest_step: rad or characteristic lengths; largest motion of a column in a step with a line search. With
             longer steps, joints move to their limits and stay there. 0.2 was tuned on an arm of ten joints.
         difference: displacement of a joint for a finite difference, rad or characteristic lengths. The final joint
@@ -231,23 +230,23 @@ class GradientDescent(Method):
         differences = None
         if self.gradient == "differences":
             differences = FiniteDifferenceGradient(problem, self.difference)
-        projected_gradient = ProjectedGradient(problem, differences)
+        bounded_gradient = GradientAndBounds(problem, differences)
         return (
-            self._iterate_with_fixed_length(problem, projected_gradient, self.step)
+            self._iterate_with_fixed_length(problem, bounded_gradient, self.step)
             if not isinstance(self.step, str)
-            else self._iterate_with_line_search(problem, projected_gradient)
+            else self._iterate_with_line_search(problem, bounded_gradient)
         )
 
     def _iterate_with_fixed_length(
-        self, problem: LeastSquaresProblem, projected_gradient: ProjectedGradient, alpha: float
+        self, problem: LeastSquaresProblem, bounded_gradient: GradientAndBounds, alpha: float
     ) -> Iterator[None]:
         """Iterate with steps of a fixed multiple `alpha` of the gradient."""
-        projected_gradient.update()
+        bounded_gradient.update()
         while (
             gradient_kernel.gradient_step(
-                projected_gradient.gradient,
-                projected_gradient.lower_step,
-                projected_gradient.upper_step,
+                bounded_gradient.gradient,
+                bounded_gradient.lower_step,
+                bounded_gradient.upper_step,
                 alpha,
                 problem.step,
             )
@@ -255,10 +254,10 @@ class GradientDescent(Method):
         ):
             problem.advance()
             yield
-            projected_gradient.update()
+            bounded_gradient.update()
 
     def _iterate_with_line_search(
-        self, problem: LeastSquaresProblem, projected_gradient: ProjectedGradient
+        self, problem: LeastSquaresProblem, bounded_gradient: GradientAndBounds
     ) -> Iterator[None]:
         """Iterate with a line search in each step."""
         is_spectral = self.step == "spectral"
@@ -266,25 +265,25 @@ class GradientDescent(Method):
         last_gradient, last_x = np.zeros(problem.n), problem.x.copy()
         alpha = share = 0.0
         while True:
-            projected_gradient.update()
+            bounded_gradient.update()
             if share == 0.0:
                 alpha = MAX_LENGTH
             elif is_spectral:
-                alpha = gradient_kernel.spectral_length(projected_gradient.gradient, last_gradient, share, problem.step)
+                alpha = gradient_kernel.spectral_length(bounded_gradient.gradient, last_gradient, share, problem.step)
             else:
                 alpha *= 2.0 * share
-            alpha = min(alpha, gradient_kernel.longest_step_length(projected_gradient.gradient, self.largest_step))
+            alpha = min(alpha, gradient_kernel.longest_step_length(bounded_gradient.gradient, self.largest_step))
             derivative = gradient_kernel.gradient_step(
-                projected_gradient.gradient,
-                projected_gradient.lower_step,
-                projected_gradient.upper_step,
+                bounded_gradient.gradient,
+                bounded_gradient.lower_step,
+                bounded_gradient.upper_step,
                 alpha,
                 problem.step,
             )
             if not derivative < 0.0:
                 return
             cost, max_cost, share = problem.cost, max(recent_costs), 1.0
-            last_gradient[:], last_x[:] = projected_gradient.gradient, problem.x
+            last_gradient[:], last_x[:] = bounded_gradient.gradient, problem.x
             problem.advance()
             while not problem.cost <= max_cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
                 share = shortened_share(share, derivative, 0.5 * (problem.cost - cost))
@@ -319,11 +318,11 @@ class Momentum(Method):
     Attributes:
         alpha: factor on the gradient that is added to the velocity. None: the inverse of the sum of squares of the
             Jacobian; this is at most the inverse of the largest curvature, so it is never too large.
-        beta: share of the last velocity. 0.98 was tuned on random targets of five arms, with restarts; without
-            restarts 0.9 is better.
+        beta: share of the last velocity. 0.98 was tuned on random targets of five arms, with `restart`; without it
+            0.9 is better.
         nesterov: whether to evaluate the gradient after the velocity step, as Nesterov does; if False, before it, as
             Polyak does.
-        restart: whether to reset the velocity if it increases the error (O'Donoghue and Candes); not part of the
+        restart: whether to reset the velocity if it increases the cost (O'Donoghue and Candes); not part of the
             methods of Polyak and Nesterov.
     """
 
@@ -350,13 +349,13 @@ class Momentum(Method):
         check_flags(self, "nesterov", "restart")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        projected_gradient, velocity = ProjectedGradient(problem), np.zeros(problem.n)
+        bounded_gradient, velocity = GradientAndBounds(problem), np.zeros(problem.n)
         alpha = RATE_BY_JACOBIAN if self.alpha is None else float(self.alpha)
         while True:
-            projected_gradient.update()
+            bounded_gradient.update()
             max_motion = gradient_kernel.momentum_step(
-                problem.jacobian, projected_gradient.gradient, projected_gradient.lower_step,
-                projected_gradient.upper_step, alpha, self.beta, self.nesterov, self.restart, velocity, problem.step,
+                problem.jacobian, bounded_gradient.gradient, bounded_gradient.lower_step,
+                bounded_gradient.upper_step, alpha, self.beta, self.nesterov, self.restart, velocity, problem.step,
             )  # fmt: skip
             if max_motion == 0.0:
                 return
@@ -366,7 +365,7 @@ class Momentum(Method):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adam(Method):
-    """Adam: the step of each joint is scaled by the recent size of its gradient.
+    """Adam: the step of each joint is divided by the recent size of its gradient.
 
     Attributes:
         alpha: rad or characteristic lengths; approximate motion of a joint in the first steps. The paper's 0.001 is for
@@ -396,15 +395,15 @@ class Adam(Method):
                 raise LimitsError(f"{name} must be from 0 to below 1, not {value!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        projected_gradient, first_moment, second_moment = (
-            ProjectedGradient(problem),
+        bounded_gradient, first_moment, second_moment = (
+            GradientAndBounds(problem),
             np.zeros(problem.n),
             np.zeros(problem.n),
         )
         for t in count(1):
-            projected_gradient.update()
+            bounded_gradient.update()
             max_motion = gradient_kernel.adam_step(
-                projected_gradient.gradient, projected_gradient.lower_step, projected_gradient.upper_step,
+                bounded_gradient.gradient, bounded_gradient.lower_step, bounded_gradient.upper_step,
                 self.alpha, self.beta1, self.beta2, self.epsilon, float(t), first_moment, second_moment, problem.step,
             )  # fmt: skip
             if max_motion == 0.0:
@@ -419,7 +418,7 @@ class LimitedMemoryBFGS(Method):
 
     The curvature is estimated as in the paper. Limits are handled more simply: columns at a limit whose step would
     leave the limits are removed; the step of the other columns is clamped to the limits and then shortened until the
-    error decreases. The paper first follows the projected gradient to find the active limits.
+    cost decreases. The paper first follows the projected gradient to find the active limits.
 
     Attributes:
         m: number of stored steps.
@@ -447,7 +446,7 @@ class LimitedMemoryBFGS(Method):
             raise LimitsError(f"largest_step must be above 0, not {largest_step!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        n, projected_gradient = problem.n, ProjectedGradient(problem)
+        n, bounded_gradient = problem.n, GradientAndBounds(problem)
         steps, gradient_changes, coefficients, free_columns = (
             np.zeros((self.m, n)),
             np.zeros((self.m, n)),
@@ -456,17 +455,17 @@ class LimitedMemoryBFGS(Method):
         )
         last_gradient, last_x = np.zeros(n), problem.x.copy()
         stored_count = newest_index = 0
-        projected_gradient.update()
+        bounded_gradient.update()
         while True:
             derivative = gradient_kernel.quasi_newton_step(
-                problem.jacobian, projected_gradient.gradient, projected_gradient.lower_step,
-                projected_gradient.upper_step, steps, gradient_changes, coefficients, free_columns, stored_count,
+                problem.jacobian, bounded_gradient.gradient, bounded_gradient.lower_step,
+                bounded_gradient.upper_step, steps, gradient_changes, coefficients, free_columns, stored_count,
                 newest_index, self.largest_step, problem.step,
             )  # fmt: skip
             if not derivative < 0.0:
                 return
             cost, share = problem.cost, 1.0
-            last_gradient[:], last_x[:] = projected_gradient.gradient, problem.x
+            last_gradient[:], last_x[:] = bounded_gradient.gradient, problem.x
             problem.advance()
             while not problem.cost <= cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
                 share = shortened_share(share, derivative, 0.5 * (problem.cost - cost))
@@ -481,7 +480,7 @@ class LimitedMemoryBFGS(Method):
                 stored_count = 0  # the stored curvature does not fit here: continue without it
                 continue
             yield
-            projected_gradient.update()
+            bounded_gradient.update()
             newest_index, stored_count = (newest_index + 1) % self.m, min(stored_count + 1, self.m)
             np.multiply(problem.step, share, out=steps[newest_index])
-            np.subtract(projected_gradient.gradient, last_gradient, out=gradient_changes[newest_index])
+            np.subtract(bounded_gradient.gradient, last_gradient, out=gradient_changes[newest_index])

@@ -2,8 +2,8 @@
 
 The problem belongs to a subproblem of a solve: objectives and closures that share dofs. Its data is in the flat arrays
 of the subproblem. A method writes `step` and calls `advance`. Residuals are weighted, and lengths are divided by the
-characteristic length of the mechanism. A unit of a column is 1 rad or 1 characteristic length. This makes all residuals
-and all columns comparable.
+characteristic length of the mechanism. A unit of a column is 1 rad or 1 characteristic length, times the mobility
+weight of the dof. This makes all residuals and all columns comparable.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 
 evaluation_kernel = kernel_module("dense_evaluation")
-MOVE, EVALUATE, COLLECT = 1, 2, 4
-"""Flags of the evaluation kernel: apply the step, evaluate the residual and Jacobian, collect them in dense arrays."""
-TRIAL_BUFFER, SCRATCH_BUFFER = 1, 0
+MOVE, EVALUATE, DENSIFY = 1, 2, 4
+"""Bits of `actions` of the kernel `evaluate_dense`: move x, evaluate the residual and Jacobian, write dense arrays.
+They are not imported from there, because the Python sources of the kernel would make the import of mechanik slower."""
+STATE_BUFFER, SCRATCH_BUFFER = 1, 0
 """Kernel buffers: one for the state of the method, and one for evaluations that do not change the state."""
 
 
@@ -47,7 +48,7 @@ class LeastSquaresProblem:
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
         n: number of columns; each column is a dof that may move.
-        x: state of the method; starts with q (nq,).
+        x: state of the method: q (nq,), then internal entries, such as slack variables of bands.
         residual: required residual at x, (m,): closures first, then goals.
         jacobian: Jacobian of `residual`, (m, n).
         soft_residual, soft_jacobian: the same for soft objectives, such as a rest pose.
@@ -57,7 +58,8 @@ class LeastSquaresProblem:
         column_x: index in x of each column, (n,); negative for the columns of spherical joints.
         scale: change of x for a unit of each column, (n,): 1 rad or the characteristic length in m, times the mobility
             weight of the dof.
-        bounded_columns: mask of the columns that have limits, (n,); spherical joints have none.
+        bounded_columns: mask of the columns of scalar dofs, whose limits may be infinite, (n,); False for spherical
+            joints.
         q_lower, q_upper: limits of this solve, (nq,).
         deadline: time of `time.perf_counter`, s; methods with long iterations check the deadline.
         cache: data about the mechanism that a method stores for the next call.
@@ -83,6 +85,7 @@ class LeastSquaresProblem:
         packed = subproblem.packed
         self._ints, self._floats, tables = packed.ints, packed.floats, packed.tables
         stages = tables["stages"].reshape(-1, STAGE_INTS)
+        # SOFT_END ends the blocks that a stage minimises, required or not; `is_optional`: stage of soft objectives
         required_stages = [k for k, is_optional in enumerate(subproblem.is_optional) if not is_optional]
         self.levels = sum(
             stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required_stages
@@ -170,7 +173,7 @@ class LeastSquaresProblem:
     # ---- changes of state --------------------------------------------------------------------
 
     def set_configuration(self, q: Array) -> None:
-        """Set the state to q (nq,), clamped to the limits, also for locked dofs."""
+        """Set the state to q (nq,); values beyond the limits are clamped, those of locked dofs too."""
         tables = self.subproblem.packed.tables
         nq = self.mechanism.nq
         self.x[:nq] = q
@@ -178,7 +181,7 @@ class LeastSquaresProblem:
         tables["bound_state"][tables["bound_state"] != LOCKED] = 0
         self._full_step[:] = 0.0
         tables["state"][CURRENT_BUFFER] = 0.0
-        self._run_evaluation(MOVE, 0.0, TRIAL_BUFFER)
+        self._run_evaluation(MOVE, 0.0, STATE_BUFFER)
         self.evaluate()
 
     def set_state(self, x: Array) -> None:
@@ -189,26 +192,26 @@ class LeastSquaresProblem:
     def advance(self, share: float = 1.0) -> None:
         """Apply `share` of the step, clamped to the limits, and evaluate."""
         if self._has_python_functions:
-            self._run_evaluation(MOVE, share, TRIAL_BUFFER)
+            self._run_evaluation(MOVE, share, STATE_BUFFER)
             self.evaluate()
         else:
-            self.cost, met_flag = self._run_evaluation(MOVE | EVALUATE | COLLECT, share, TRIAL_BUFFER)
+            self.cost, met_flag = self._run_evaluation(MOVE | EVALUATE | DENSIFY, share, STATE_BUFFER)
             self.is_met = met_flag == 1.0
 
     def evaluate(self) -> None:
         """Evaluate residual and Jacobian at x."""
         if self._has_python_functions:
-            self._run_evaluation(EVALUATE, 0.0, TRIAL_BUFFER)
+            self._run_evaluation(EVALUATE, 0.0, STATE_BUFFER)
             evaluate_python_residuals(self.mechanism, self.subproblem, self.relations, self.mechanism.nq)
-            self.cost, met_flag = self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER)
+            self.cost, met_flag = self._run_evaluation(DENSIFY, 0.0, STATE_BUFFER)
         else:
-            self.cost, met_flag = self._run_evaluation(EVALUATE | COLLECT, 0.0, TRIAL_BUFFER)
+            self.cost, met_flag = self._run_evaluation(EVALUATE | DENSIFY, 0.0, STATE_BUFFER)
         self.is_met = met_flag == 1.0
 
     def cost_after(self, share: float = 1.0) -> float:
         """Return the cost that `advance(share)` would give, without a change of state."""
         if not self._has_python_functions:
-            return self._run_evaluation(MOVE | EVALUATE | COLLECT, share, SCRATCH_BUFFER)[0]
+            return self._run_evaluation(MOVE | EVALUATE | DENSIFY, share, SCRATCH_BUFFER)[0]
         x, residual, jacobian, cost_and_flag = (
             self.x.copy(),
             self._all_residuals.copy(),
@@ -245,14 +248,14 @@ class LeastSquaresProblem:
         """Return whether every loop is closed."""
         return (
             self.closures == 0
-            or self._run_evaluation(COLLECT, 0.0, TRIAL_BUFFER, required_blocks=self.closures)[1] == 1.0
+            or self._run_evaluation(DENSIFY, 0.0, STATE_BUFFER, required_blocks=self.closures)[1] == 1.0
         )
 
     def _run_evaluation(
-        self, flags: int, share: float, buffer: int, required_blocks: int | None = None
+        self, actions: int, share: float, buffer: int, required_blocks: int | None = None
     ) -> tuple[float, float]:
         return evaluation_kernel.evaluate_dense(
-            self._ints, self._floats, flags, share, buffer,
+            self._ints, self._floats, actions, share, buffer,
             self._required_blocks if required_blocks is None else required_blocks,
             self._block_count, self._all_residuals, self._all_jacobians,
         )  # fmt: skip

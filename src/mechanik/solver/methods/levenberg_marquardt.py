@@ -1,6 +1,6 @@
 """Levenberg-Marquardt on the configuration manifold, with joint limits, loop closure and strict priority levels.
 
-The error never increases: a step is accepted only if it decreases the error and the loops are closed. The iteration is
+The cost never increases: a step is accepted only if it decreases the cost and the loops are closed. The iteration is
 compiled: its loop is in `kernels/descent.py`, and its step in `kernels/bounded_step.py`.
 """
 
@@ -26,7 +26,7 @@ class LevenbergMarquardt(Method):
 
     Attributes:
         damping: None: adapted to the quality of the linear model, as Levenberg and Marquardt do. A number: fixed, in
-            units of the weighted residual; increased only if a step would increase the error.
+            units of the weighted residual; increased only if a step would increase the cost.
         largest_error, largest_angle_error: m and rad; larger errors of goals are clipped to this. Infinite by default.
         perturbation: rad; size of a step away from a stationary pose, such as a straight arm. 0: no such step.
         max_perturbations: maximum number of perturbations before a level ends. Large perturbations act like restarts:

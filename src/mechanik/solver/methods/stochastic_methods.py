@@ -23,7 +23,7 @@ from mechanik.validation import as_number
 
 PROGRESS_WINDOW = 5
 """Number of iterations over which progress is measured, because single iterations of methods with momentum may increase
-the error.
+the cost.
 """
 PROGRESS_RATIO = 0.995
 """A descent ends if the ratio of the cost after a window to the cost before the window is above this; at this rate the
@@ -297,7 +297,7 @@ IMPROVEMENT_RATIO = 0.99
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolution(Method):
-    """Memetic evolution: an iteration is a generation, and the state is the best so far, so the error never increases.
+    """Memetic evolution: an iteration is a generation, and the state is the best so far: closed loops first, then cost.
 
     The first iteration is a descent from the start. If it does not meet the goals, a random population is created. The
     elites of a generation descend and survive; children replace all other individuals. Two parents are drawn by rank,

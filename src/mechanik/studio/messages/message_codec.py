@@ -93,15 +93,15 @@ def _error_message(text: str | bytes, error: str) -> str:
     request_type = REQUESTS.get(name[1]) if name else None
     if request_type is None or path == ".do":
         return f"a request must be an object whose key 'do' has one of these names: {', '.join(REQUESTS)}"
-    value = f"{'a key in ' if key else ''}{request_type.__name__}{path}"
+    location = f"{'a key in ' if key else ''}{request_type.__name__}{path}"
     field = re.search(r"field `(.*)`", reason)
     if field is not None and "unknown" in reason:
         field_names = [
             struct_field.name for struct_field in msgspec.structs.fields(request_type) if struct_field.name != "id"
         ]
-        return f"{value} has no field {field[1][:60]!r}; its fields are: {', '.join(field_names) or 'none'}"
+        return f"{location} has no field {field[1][:60]!r}; its fields are: {', '.join(field_names) or 'none'}"
     if field is not None:
-        return f"{value} needs the field {field[1]!r}"
+        return f"{location} needs the field {field[1]!r}"
     options, number_range = _allowed_values(_annotation_at(request_type, path))
     if number_range and ("out of range" in reason or re.search(r"`(float|int)` [<>]", reason)):
         # users enter these numbers in fields and do not know the names of requests
@@ -109,9 +109,9 @@ def _error_message(text: str | bytes, error: str) -> str:
         low, high = number_range
         return f"this number is too large or too small: {label} can be from {low:,.9g} to {high:,.9g}"
     if options and "Invalid enum value" in reason:
-        return f"{value}: {reason.removeprefix('Invalid enum value ')} is not one of {', '.join(options)}"
+        return f"{location}: {reason.removeprefix('Invalid enum value ')} is not one of {', '.join(options)}"
     reason = re.sub(r"`([\w |]+)`", lambda match: _type_names(match[1]), reason)
-    return f"{value}: {reason[:1].lower()}{reason[1:]}"
+    return f"{location}: {reason[:1].lower()}{reason[1:]}"
 
 
 def _type_names(names: str) -> str:
@@ -184,6 +184,7 @@ STATE = 1.0
 DRAG_GOAL = 2
 DRAG_DOF = 3
 DRAG_OBSTACLE = 4
+
 LINK_DRAG_GOAL = 0
 """Number of the temporary goal that drags a link; other goals are numbered from 1."""
 MAIN_LAYER = 0
@@ -245,14 +246,14 @@ class DragUpdate:
         tag: counter of the page, which increases with each update; `StateHeader.tag` refers to it.
         number: number of the goal (`LINK_DRAG_GOAL` for a dragged link), index of the dof, or index of the obstacle at
             the start of the drag.
-        numbers: pose of the goal or obstacle in the world (position in m, wxyz). For a dof: its value (m or rad), or
-            the rotation vector (rad) of a spherical joint; the remaining numbers are unused.
+        values: pose of the goal or obstacle in the world (position in m, wxyz). For a dof: its value (m or rad), or
+            the rotation vector (rad) of a spherical joint; the remaining values are unused.
     """
 
     kind: int
     tag: int
     number: int
-    numbers: tuple[float, ...]
+    values: tuple[float, ...]
 
 
 DRAG_STRUCT = struct.Struct("<10d")
@@ -262,12 +263,12 @@ def read_drag_update(data: bytes) -> DragUpdate:
     """Parse and validate a drag frame.
 
     Raises:
-        InvalidOperation: the size or the kind is wrong, a number is not finite or out of range, or the norm of the
-            quaternion is not between 0.5 and 2.
+        InvalidOperation: the size or the kind is wrong, the tag or the number is not an integer in range, a value is
+            not finite or out of range, or the norm of the quaternion is not between 0.5 and 2.
     """
     if len(data) != DRAG_STRUCT.size:
         raise InvalidOperation(f"a drag frame must have {DRAG_STRUCT.size} bytes, not {len(data)}")
-    kind, tag, number, *numbers = DRAG_STRUCT.unpack(data)
+    kind, tag, number, *values = DRAG_STRUCT.unpack(data)
     if kind not in (DRAG_GOAL, DRAG_DOF, DRAG_OBSTACLE):
         raise InvalidOperation(
             f"a binary frame has the unknown kind {kind!r}; use {DRAG_GOAL} (goal), {DRAG_DOF} (dof) or "
@@ -276,15 +277,15 @@ def read_drag_update(data: bytes) -> DragUpdate:
     for label, value in (("tag", tag), ("number", number)):
         if not (0 <= value <= 2**52 and value == int(value)):
             raise InvalidOperation(f"the {label} of a drag frame must be an integer from 0 to 2^52, not {value!r}")
-    if not all(math.isfinite(value) and abs(value) <= MAX_MAGNITUDE for value in numbers):
-        raise InvalidOperation(f"every number of a drag frame must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}")
-    if kind != DRAG_DOF and not 0.5 < math.hypot(*numbers[3:]) < 2:
+    if not all(math.isfinite(value) and abs(value) <= MAX_MAGNITUDE for value in values):
+        raise InvalidOperation(f"every value of a drag frame must be from {-MAX_MAGNITUDE:g} to {MAX_MAGNITUDE:g}")
+    if kind != DRAG_DOF and not 0.5 < math.hypot(*values[3:]) < 2:
         raise InvalidOperation("the quaternion of a drag frame must have a norm of 1 (0.5 to 2 is accepted)")
-    return DragUpdate(int(kind), int(tag), int(number), tuple(numbers))
+    return DragUpdate(int(kind), int(tag), int(number), tuple(values))
 
 
 def write_drag_update(update: DragUpdate) -> bytes:
-    return DRAG_STRUCT.pack(update.kind, update.tag, update.number, *update.numbers, *[0.0] * (7 - len(update.numbers)))
+    return DRAG_STRUCT.pack(update.kind, update.tag, update.number, *update.values, *[0.0] * (7 - len(update.values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,8 @@ def read_state(data: bytes) -> StateFrame:
     """Unpack a state frame.
 
     Raises:
-        InvalidOperation: the data is not a state frame.
+        InvalidOperation: the kind is wrong, or the data is longer than the numbers of entries in its header require.
+            Data that is too short is not detected here: it gives shorter arrays, or a ValueError or TypeError.
     """
     numbers = np.frombuffer(data, "<f8")
     header = StateHeader(*numbers[:STATE_HEADER_SIZE])

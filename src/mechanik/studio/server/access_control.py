@@ -1,9 +1,10 @@
 """Access control of the studio server: tokens, cookies, host and origin checks, and security headers.
 
-A client needs the token of the printed link, must use a host name of the server in its requests, and must send them
-from a page of the server. A browser may lose the cookie while a page is open (Chromium does when its network process
-restarts). Each page therefore has a return key with which it gets the cookie again. The server sends the key over the
-websocket of the page, the page keeps the key only in memory, and the key expires soon after the page is closed.
+A client needs the token of the printed link or a one-time code, for which it gets a cookie, and must use a host name of
+the server in its requests. POST requests and websockets must come from a page of the server. A browser may lose the
+cookie while a page is open (Chromium does when its network process restarts). Each page therefore has a return key with
+which it gets the cookie again. The server sends the key over the websocket of the page, the page keeps the key only in
+memory, and the key expires soon after the page is closed.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ class AccessKeys:
     def has_cookie(self, headers: Mapping[str, str]) -> bool:
         """Return whether the request has the cookie of this server.
 
-        Browsers also send the cookies of servers on other ports of this host, so the cookies are compared by name.
-        Cookies that cannot be parsed are skipped.
+        Browsers also send the cookies of servers on other ports of this host, so the name, which contains the
+        port, selects the cookie of this server. Cookies that cannot be parsed are skipped.
         """
         pairs = (part.partition("=") for part in headers.get("cookie", "").split(";"))
         return any(name.strip() == self.cookie_name and self._is_token(value.strip()) for name, _, value in pairs)
@@ -102,7 +103,8 @@ class AccessKeys:
         self._codes[code] = now + CODE_SECONDS
         return code
 
-    def has_one_time_code(self, query: str) -> bool:
+    def has_code_parameter(self, query: str) -> bool:
+        """Return whether the query has a one-time code, valid or not; see `redeem_code`."""
         return _single_parameter(query, "once") is not None
 
     def redeem_code(self, query: str) -> bool:
@@ -238,7 +240,7 @@ class AuthMiddleware:
         if not is_socket and scope["method"] in ("GET", "HEAD") and scope["path"] == "/":
             if access.has_token(query):
                 return self._login(headers)
-            if scope["method"] == "GET" and access.has_one_time_code(query):
+            if scope["method"] == "GET" and access.has_code_parameter(query):
                 return self._login_by_code(scope, headers, query)
         if not is_socket and scope["method"] == "POST" and scope["path"] == RETURN_PATH:
             return self._renew_cookie(headers)

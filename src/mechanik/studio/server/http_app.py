@@ -225,6 +225,9 @@ def _attribute_descriptions(docstring: str) -> dict[str, str]:
 
 NO_SESSION = "The session has ended. Reload the page."
 UPLOAD_BUSY = "Another file is being opened. Wait until it is open, then try again."
+OPEN_TIMEOUT = (
+    "The file was not uploaded and opened in time. If it does not open soon, try again, or upload a smaller file."
+)
 NO_SPACE = "the studio has no memory left for meshes; close other pages, or remove meshes from the zip file"
 MAX_NAME_LENGTH = 200
 """Largest number of characters in the name of an uploaded file."""
@@ -266,8 +269,8 @@ class UploadEndpoint:
                 await run_in_threadpool(self._open_mechanism, host, name, data)
             except ClientDisconnect:
                 return Response(status_code=400)
-            except TimeoutError:
-                return PlainTextResponse("The upload took too long. Try again, or upload a smaller file.", 408)
+            except TimeoutError:  # of the upload, or of the session, which may still open the file
+                return PlainTextResponse(OPEN_TIMEOUT, 408)
             except CancelledError:
                 return PlainTextResponse(NO_SESSION, 404)
             except _UploadTooLarge:
@@ -353,7 +356,7 @@ def make_app(
     async def send_mesh(request: Request) -> Response:
         host = pool.find(request.path_params["key"])
         if host is None:
-            return _not_found()
+            return PlainTextResponse(NO_SESSION, 404)
         try:
             data, media_type = await run_in_threadpool(host.session.read_mesh, request.path_params["number"])
         except MechanikError as error:
@@ -363,7 +366,7 @@ def make_app(
     async def send_download(request: Request) -> Response:
         host = pool.find(request.path_params["key"])
         if host is None:
-            return _not_found()
+            return PlainTextResponse(NO_SESSION, 404)
         try:
             data, media_type, name = await run_in_threadpool(host.session.read_download, request.path_params["file"])
         except MechanikError as error:
@@ -373,7 +376,7 @@ def make_app(
     async def send_page_file(request: Request) -> Response:
         page_file = files.get(request.url.path)
         if page_file is None:
-            return _not_found()
+            return PlainTextResponse(NOT_FOUND, 404)
         return chunked_response(page_file.data, page_file.media_type, {"cache-control": page_file.cache_control})
 
     app = Starlette(
@@ -386,10 +389,6 @@ def make_app(
         ]
     )
     return AuthMiddleware(app, access)
-
-
-def _not_found() -> Response:
-    return PlainTextResponse(NOT_FOUND, 404)
 
 
 def _content_disposition(name: str) -> str:

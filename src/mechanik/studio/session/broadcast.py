@@ -86,7 +86,7 @@ class Broadcaster:
         self._output.broadcast(self._recorder.info())
         self._output.broadcast(self._history.info())
         if self._state.solver_session is not None:
-            # not new: pages that are already connected keep revision and goal order
+            # not new: pages that are already connected keep the numbers of the `Model` and `Goals` events
             self.broadcast_model(resets_view=True, is_new=False)
             self._state.solver_session.send_frame()
         else:
@@ -127,14 +127,14 @@ class Broadcaster:
         """Send all goals of the present edit state.
 
         Args:
-            is_new: whether the goals have changed and get a new order.
+            is_new: whether the goals have changed, so that the `Goals` event gets a new number.
         """
         active = self._state.active
         self.goal_order -= not is_new
         active.set_goal_order(self.broadcast_goals_of(active.edit_state), sends=is_new)
 
     def broadcast_goals_of(self, edit_state: EditState) -> int:
-        """Send the goals of an edit state, and return the order that state frames with these goals have."""
+        """Send the goals of an edit state; return the number of the `Goals` event, which state frames contain too."""
         self.goal_order += 1
         links = self._state.active.model.index.link_indices
         goals = [goal.info(links[goal.link]) for goal in edit_state.goals]

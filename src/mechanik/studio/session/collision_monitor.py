@@ -5,6 +5,7 @@ The monitor checks the newest configuration in a thread of its own, so that neit
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from mechanik.studio.session.solve_spec import errors_for_users
 from mechanik.tiers import is_compiling
 from mechanik.validation import format_count
 
+log = logging.getLogger("mechanik.studio")
 MAX_BODIES = 200
 """Maximum number of links and obstacles that are checked; the set-up time of pairs grows with the square of it."""
 
@@ -105,7 +107,7 @@ NEW_MODEL_DELAY_SECONDS = 0.1
 The solver starts first, and a model that is edited as text changes often.
 """
 NO_CONTACTS = ContactsChanged(-1, [], [], "")
-CHECK_FAILED = "collisions are not checked because of an internal error"
+CHECK_FAILED = "collisions are not checked because of an internal error; see the reason in the log of the server"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
 """Kernel module of the check, and interval (s) at which the monitor asks whether the module is compiled.
 
@@ -146,7 +148,7 @@ class CollisionMonitor:
         self._is_busy = self._is_closed = False
         self._last_event, self._text = NO_CONTACTS, ""
         self._is_compilation_done = False
-        self._checked_collider: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
+        self._cached_collider: tuple[LoadedModel, CollisionSettings, Collider | str] | None = None
 
     def submit(self, snapshot: CollisionSnapshot) -> None:
         """Submit a configuration, from any thread; never waits for a check."""
@@ -161,7 +163,7 @@ class CollisionMonitor:
             self._condition.notify_all()
 
     def info(self) -> ContactsChanged:
-        """Return the event that was sent last."""
+        """Return the newest result, also if it was not sent because nothing has changed."""
         return self._last_event
 
     @property
@@ -195,7 +197,7 @@ class CollisionMonitor:
                 if self._is_closed or snapshot is None:
                     return
                 self._is_busy = True
-                if self._checked_collider is None or self._checked_collider[0] is not snapshot.model:
+                if self._cached_collider is None or self._cached_collider[0] is not snapshot.model:
                     self._condition.wait_for(lambda: self._is_closed, NEW_MODEL_DELAY_SECONDS)
                     snapshot, self._next_snapshot = self._next_snapshot or snapshot, None
             while _can_collide(snapshot) and not self._is_kernel_ready():
@@ -208,7 +210,10 @@ class CollisionMonitor:
             self._check(snapshot)
 
     def _is_kernel_ready(self) -> bool:
-        """Return whether the collision kernel is not being compiled; once that is so, it stays so."""
+        """Return whether the compilation of the collision kernel is finished or not needed.
+
+        After the first True, the state of the compilation is not read again.
+        """
         self._is_compilation_done = self._is_compilation_done or not is_compiling(COLLISION_KERNEL)
         return self._is_compilation_done
 
@@ -219,8 +224,10 @@ class CollisionMonitor:
                 contacts, reason = self._find_contacts(snapshot)
             except MechanikError as error:
                 reason = str(error)
-            except Exception:
+            except Exception as error:
                 reason = CHECK_FAILED
+                if self._last_event.reason != reason:  # log an error that repeats at each check only once
+                    log.error("the collision check failed: %s: %s", type(error).__name__, error)
         links = snapshot.model.index.link_indices
         names = {name for contact in contacts for name in (contact.a, contact.b)}
         event = ContactsChanged(
@@ -242,18 +249,20 @@ class CollisionMonitor:
         self._last_event = event
 
     def _find_contacts(self, snapshot: CollisionSnapshot) -> tuple[tuple[Contact, ...], str]:
-        checked_collider = self._checked_collider
+        cached_collider = self._cached_collider
         is_reusable = (
-            checked_collider is not None
-            and checked_collider[0] is snapshot.model
-            and _can_reuse(checked_collider, snapshot.collision_settings)
+            cached_collider is not None
+            and cached_collider[0] is snapshot.model
+            and _can_reuse(cached_collider, snapshot.collision_settings)
         )
-        collider = checked_collider[2] if checked_collider is not None and is_reusable else _make_collider(snapshot)
-        self._checked_collider = snapshot.model, snapshot.collision_settings, collider
-        if isinstance(collider, str):
-            return (), collider
+        collider_or_message = (
+            cached_collider[2] if cached_collider is not None and is_reusable else _make_collider(snapshot)
+        )
+        self._cached_collider = snapshot.model, snapshot.collision_settings, collider_or_message
+        if isinstance(collider_or_message, str):
+            return (), collider_or_message
         q = np.array(snapshot.q)  # `is_free` is fastest with an array that is not read-only
-        return (() if collider.is_free(q) else collider.contacts(q)), ""
+        return (() if collider_or_message.is_free(q) else collider_or_message.contacts(q)), ""
 
 
 def _can_collide(snapshot: CollisionSnapshot) -> bool:
@@ -269,13 +278,13 @@ def contacts_text(contacts: tuple[Contact, ...]) -> str:
 
 
 def _can_reuse(
-    checked_collider: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings
+    cached_collider: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings
 ) -> bool:
-    """Return whether the collider can be used with these settings; its obstacles are moved if necessary."""
-    _, checked_settings, collider = checked_collider
-    if isinstance(collider, str) or checked_settings.obstacles is settings.obstacles:
-        return checked_settings.obstacles is settings.obstacles and checked_settings.has_same_pairs(settings)
-    return checked_settings.has_same_pairs(settings) and move_collider_obstacles(collider, settings.obstacles)
+    """Return whether the collider or error message applies to these settings; obstacles are moved if necessary."""
+    _, cached_settings, collider_or_message = cached_collider
+    if isinstance(collider_or_message, str) or cached_settings.obstacles is settings.obstacles:
+        return cached_settings.obstacles is settings.obstacles and cached_settings.has_same_pairs(settings)
+    return cached_settings.has_same_pairs(settings) and move_collider_obstacles(collider_or_message, settings.obstacles)
 
 
 def _make_collider(snapshot: CollisionSnapshot) -> Collider | str:

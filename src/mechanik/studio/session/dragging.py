@@ -128,12 +128,12 @@ class Dragging:
             raise InvalidOperation(f"{kind} {update.number} is not being dragged; start a drag first")
         active.tag = max(active.tag, update.tag)
         if kind == "dof":
-            active.drag_dof(update.numbers)
+            active.drag_dof(update.values)
         elif kind == "obstacle":
-            self._obstacles.drag_obstacle(update.numbers)
+            self._obstacles.drag_obstacle(update.values)
         else:
             goal = active.edit_state.goal(update.number)
-            self._background.set_targets(active, active.move_goals([goal.with_pose_numbers(update.numbers)]))
+            self._background.set_targets(active, active.move_goals([goal.with_pose_numbers(update.values)]))
             for listener in tuple(self.goal_listeners):
                 listener(update.number, active.edit_state.goal(update.number).X)
 

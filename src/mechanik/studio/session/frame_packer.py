@@ -283,7 +283,7 @@ class FramePacker:
     def with_edit_state(
         self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
     ) -> FramePacker:
-        """Return the packer for another edit state, and for another goal order if given."""
+        """Return the packer for another edit state, and for another number of the `Goals` event if given."""
         terrains = self.terrains
         if any((goal.kind == "on_terrain") != (goal.number in terrains) for goal in edit_state.goals):
             terrains = goal_terrains(edit_state)

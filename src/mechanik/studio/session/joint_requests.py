@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from mechanik.studio.session.session import Session
     from mechanik.studio.session.solver_session import SolverSession
 
-MAX_JOINT_STEP = 0.2
-"""Maximum step to a joint value, rad or radii of the bounding sphere; small steps keep loops in their assembly mode."""
+JOINT_STEP = 0.2
+"""Step to a joint value of a mechanism with loops, rad or radii of the bounding sphere; small steps keep loops in their
+assembly mode. Steps are longer if more than `MAX_JOINT_STEPS` would be needed."""
 MAX_JOINT_STEPS, MAX_MOVE_SECONDS = 64, 3.0
 """Maximum number of steps, and maximum time for all steps, s."""
 CLOSURE_TOLERANCE = 1e-6
 """Largest closure gap of a closed loop, m and rad."""
 MAX_RANDOM_CONFIGURATIONS = 8
-"""Maximum number of random configurations that are tried until the loops can be closed."""
+"""Maximum number of random configurations that are tried until the loops are closed."""
 
 
 def _get_dof(session: Session, dof_index: int) -> IndexedDof:
@@ -72,11 +73,12 @@ def _movable_dof(session: Session, dof_index: int) -> IndexedDof:
 
     Raises:
         UnknownName: there is no such index.
-        InvalidOperation: the dof or its leader is locked, or its joint closes a loop and has several rotations.
+        InvalidOperation: the dof or its leader is locked; the dof is a mimic dof with a ratio of 0; or the dof is a
+            rotation of a joint that closes a loop and has several rotations.
     """
     dof = _get_dof(session, dof_index)
     active = session.active
-    independent_dof, _ = leading_dof(active.model.index.dofs, dof_index, 0.0)
+    independent_dof, _ = leading_dof(active.model.index.dofs, dof_index, 0.0)  # raises for a ratio of 0
     independent_index = dof_index if dof.leader_index < 0 else dof.leader_index
     if independent_index in active.edit_state.locked_dofs:
         raise InvalidOperation(f"{independent_dof.name} is locked; unlock it first")
@@ -134,7 +136,7 @@ def _configuration_with_value(session: Session, dof_index: int, dof: IndexedDof,
     """Return the configuration (nq,) with a dof at a value, or as near as limits, loops and pinned goals allow.
 
     Raises:
-        InvalidOperation: the move takes too long, or the loops cannot be closed.
+        InvalidOperation: the move takes too long, or the loops are not closed after it.
     """
     active = session.active
     dofs = active.model.index.dofs
@@ -143,10 +145,10 @@ def _configuration_with_value(session: Session, dof_index: int, dof: IndexedDof,
     drag = Drag("dof", dof_index, session.active.carried_link_poses(), start_values)
     spec = make_solve_spec(active.edit_state, dofs, drag)
     solver = Solver(session.mechanism, spec.goals, lock=spec.lock, rest=spec.rest, restarts=0)
-    max_step = MAX_JOINT_STEP if dof.is_rotational else MAX_JOINT_STEP * session.state.model_radius
+    step_length = JOINT_STEP if dof.is_rotational else JOINT_STEP * session.state.model_radius
     has_loops = bool(session.mechanism.closures)
     step_count = (
-        min(max(1, math.ceil(_distance(dof, start_values, values) / max_step)), MAX_JOINT_STEPS) if has_loops else 1
+        min(max(1, math.ceil(_distance(dof, start_values, values) / step_length)), MAX_JOINT_STEPS) if has_loops else 1
     )
     deadline = time.monotonic() + MAX_MOVE_SECONDS
     for k in range(1, step_count + 1):
@@ -162,7 +164,7 @@ def _configuration_with_value(session: Session, dof_index: int, dof: IndexedDof,
         ).q
     if _has_unclosed_loops(session, q):
         raise InvalidOperation(
-            f"the loops cannot be closed with {dof.name} at {_value_text(dof, *values)}; try another value"
+            f"the loops were not closed with {dof.name} at {_value_text(dof, *values)}; try another value"
         )
     return q
 
@@ -292,7 +294,7 @@ def _random_configuration(session: Session) -> Array:
     """Return a random configuration with closed loops.
 
     Raises:
-        InvalidOperation: the loops could not be closed near any of `MAX_RANDOM_CONFIGURATIONS` configurations.
+        InvalidOperation: the loops were not closed near any of `MAX_RANDOM_CONFIGURATIONS` configurations.
     """
     rng = np.random.default_rng()
     for remaining_count in reversed(range(MAX_RANDOM_CONFIGURATIONS)):
@@ -323,5 +325,8 @@ def _close_loops(session: Session, q: Array) -> Array:
         closing_solver = Solver(mechanism, RestPose(q, angle_mode="exact"), lock=spec.lock, restarts=0)
         q = closing_solver.solve(q0=q, max_seconds=0.3).q
         if _has_unclosed_loops(session, q):
-            raise InvalidOperation("the loops cannot be closed near this configuration; try another one")
+            raise InvalidOperation(
+                "the loops were not closed near this configuration; try again, unlock joints, or choose another "
+                "configuration"
+            )
     return q

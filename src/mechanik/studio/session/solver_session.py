@@ -64,7 +64,7 @@ class StateSubscribers:
     def __init__(self) -> None:
         self._subscribers: list[StateSubscriber] = []
         self._states: deque[tuple[StateNumber, LiveState]] = deque(maxlen=MAX_QUEUED_STATES)
-        self._last_published: StateNumber = (0, -1)
+        self._last_delivered: StateNumber = (0, -1)
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -88,7 +88,7 @@ class StateSubscribers:
         """Queue a new state; never waits for a subscriber."""
         with self._condition:
             if self._thread is None:
-                self._last_published = number
+                self._last_delivered = number
             else:
                 self._states.append((number, state))
                 self._condition.notify_all()
@@ -100,7 +100,7 @@ class StateSubscribers:
         """
         deadline = time.monotonic() + timeout
         with self._condition:
-            while self._last_published < number and not self._is_closed:
+            while self._last_delivered < number and not self._is_closed:
                 remaining_seconds = deadline - time.monotonic()
                 if remaining_seconds <= 0.0:
                     return
@@ -131,7 +131,7 @@ class StateSubscribers:
                         if subscriber in self._subscribers:
                             self._subscribers.remove(subscriber)
             with self._condition:
-                self._last_published = number
+                self._last_delivered = number
                 self._condition.notify_all()
 
 
@@ -142,7 +142,7 @@ class SolverOutputs(NamedTuple):
         send_frame: receives packed state frames, from any thread.
         check_collisions: receives each configuration that is shown, from any thread; see `CollisionMonitor`.
         broadcast_goals: sends the goals of an edit state to the pages, before the first state frame with these goals;
-            returns their order.
+            returns the number (`order`) of the `Goals` event.
         recorder: records configurations, in the thread of the solver, while a recording runs.
         subscribers: functions of programs that are called with each state.
         session_number: number of the solver session, which with the `sequence` of a state orders all states.
@@ -195,8 +195,8 @@ class DragState:
 class SolverSession:
     """A loaded model, its edit state, and a `LiveSolver` that tracks the goals.
 
-    Only one thread at a time may call the methods. States arrive in the thread of the solver, which takes only the lock
-    of state frames.
+    Only one thread at a time may call the methods. States arrive in the thread of the solver. Of the
+    locks of this class it takes only `_frame_lock`; the outputs take their own locks.
 
     Attributes:
         model: the mechanism.
@@ -429,8 +429,8 @@ class SolverSession:
         """Apply goals of which only the poses have changed.
 
         Returns:
-            The targets, by name of the goal. None: no target can express the change, and the objective must be made
-                again.
+            The targets, by name of the goal. None: no target can express the change; if the goal is enabled and is not
+                `on_terrain`, its objective was made again.
         """
         edit_state, needs_new_objective = self.edit_state, False
         targets: dict[str, Any] = {}
@@ -446,7 +446,9 @@ class SolverSession:
         self._update_packer()  # before the solver is updated: its next state must be shown with these goals
         goal_targets = {name: target for name, target in targets.items() if target is not None}
         live_targets = {
-            k: goal_targets[goal.name] for k, goal in enumerate(self._adapted_spec.goals) if goal.name in goal_targets
+            k: goal_targets[objective.name]
+            for k, objective in enumerate(self._adapted_spec.goals)
+            if objective.name in goal_targets
         }
         if live_targets:
             self._advance_ticket()
@@ -476,13 +478,13 @@ class SolverSession:
         self._continue()
 
     def set_goal_order(self, order: int, sends: bool = False) -> None:
-        """Set the order of the `Goals` event that state frames refer to.
+        """Set the number of the `Goals` event that state frames refer to.
 
         Args:
-            order: order of the event.
+            order: number of the `Goals` event, which is also in the state frames.
             sends: whether to send a state frame at once if the solver is at rest.
         """
-        with self._frame_lock:  # else a last state could arrive in between and be sent with the old order
+        with self._frame_lock:  # else a last state could arrive in between and be sent with the old number
             self.frame_packer = replace(self.frame_packer, goal_order=order)
             if sends and self.is_at_rest:
                 self.send_frame()
