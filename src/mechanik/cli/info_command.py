@@ -416,7 +416,7 @@ def _joint_table(mechanism: Mechanism, show_fixed: bool) -> Table:
                 f"{index_range.start}:{index_range.stop}" if len(index_range) > 1 else "".join(map(str, index_range))
             )
             cells = [format_number(value) for value in (*joint.limits(dof), joint.value(dof))]
-            unit, coupling = "rad" if dof.is_rotation else "m", coupling_formula(mechanism, joint, dof)
+            unit, coupling = dof.unit, coupling_formula(mechanism, joint, dof)
             add_row(
                 table,
                 [

@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 
 from mechanik.errors import DoFError, FileMissing, FormatError, LimitsError, MechanikError, NotARotation, StructureError
-from mechanik.formats.json.reader import dof_unit
 from mechanik.formats.load import load
 from mechanik.formats.source import file_resolver, open_source
 from mechanik.formats.urdf.reader import JOINT_TYPES, check_is_urdf, did_you_mean
@@ -187,7 +186,7 @@ def check_limits(mechanism: Mechanism) -> Iterator[Finding]:
         unlimited_dofs: list[DoF] = []
         for dof in joint.dof:
             lower, upper = joint.limits(dof)
-            value, unit = joint.value(dof), dof_unit(dof)
+            value, unit = joint.value(dof), dof.unit
             location = f"{dof.name} of joint {name!r}" if len(joint.dof) > 1 else f"joint {name!r}"
             if not lower - CHECK_TOLERANCE <= value <= upper + CHECK_TOLERANCE:
                 text = f"has the value {value:g} {unit}, outside its limits {lower:g} to {upper:g} {unit}"
@@ -215,7 +214,7 @@ def check_couplings(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
         for coupling in joint.couplings:
             location = f"joint {name!r}"
-            leader, unit = coupling.leader.name, dof_unit(coupling.leader_dof)
+            leader, unit = coupling.leader.name, coupling.leader_dof.unit
             if coupling.ratio == 0:
                 yield Finding("warning", "ratio-zero", location, f"mimics {leader!r} with ratio 0 and never moves")
                 continue

@@ -44,6 +44,11 @@ class DoF(IntEnum):
         return self >= DoF.EX
 
     @property
+    def unit(self) -> str:
+        """Unit of the values: "rad" for a rotation, "m" for a translation."""
+        return "rad" if self.is_rotation else "m"
+
+    @property
     def axis_index(self) -> int:
         """0, 1, 2 for a motion along or about x, y, z."""
         return self % 3

@@ -253,7 +253,7 @@ class MovableFrame(Frame):
             if low == np.inf or high == -np.inf:
                 raise LimitsError(f"limits of {dof.name} of {self}, {low} and {high}, exclude every value")
             if low > high:
-                unit = "rad" if dof.is_rotation else "m"
+                unit = dof.unit
                 raise LimitsError(
                     f"limits of {dof.name} of {self}: the lower limit, {low} {unit}, is above the upper, {high} {unit}"
                 )

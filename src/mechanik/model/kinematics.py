@@ -355,7 +355,7 @@ def configuration_by_name(
     for joint, dof, number in mimic_values:
         mimic_value = _mimic_value(kinematics, joint, dof, start)
         if abs(mimic_value - number) > 1e-6:
-            leader, unit = joint._couplings[dof].leader, "rad" if dof.is_rotation else "m"
+            leader, unit = joint._couplings[dof].leader, dof.unit
             raise CouplingError(
                 f"{joint} is coupled to {leader}, which sets its value to {mimic_value:g} {unit}, not {number:g} {unit}"
             )

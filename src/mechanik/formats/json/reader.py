@@ -204,7 +204,7 @@ def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
             continue
         number, coupled_value = value.number(), joint.value(dof)
         if abs(number - coupled_value) > AGREEMENT_TOLERANCE * (1 + abs(number)):
-            leader, unit = joint._couplings[dof].leader.name, dof_unit(dof)
+            leader, unit = joint._couplings[dof].leader.name, dof.unit
             raise JsonPathError(
                 f"{value.path}: {number:g} {unit} contradicts the leader {leader!r}, "
                 f"which gives {coupled_value:g} {unit}"
@@ -237,15 +237,10 @@ def _check_limits(joint: Joint, dof: DoF, value: JsonValue, label: str) -> None:
     lower, upper = joint.limits(dof)
     number = value.number()
     if not lower <= number <= upper:
-        unit = dof_unit(dof)
+        unit = dof.unit
         raise JsonPathError(
             f"{value.path}: the {label} {number:g} {unit} is outside the limits {lower:g} to {upper:g} {unit}"
         )
-
-
-def dof_unit(dof: DoF) -> str:
-    """Return the unit of the values of a dof: "rad" or "m"."""
-    return "rad" if dof.is_rotation else "m"
 
 
 def read_dh(value: JsonValue) -> Mechanism:

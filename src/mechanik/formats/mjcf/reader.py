@@ -24,7 +24,6 @@ import numpy as np
 from numpy.polynomial import Polynomial
 
 from mechanik.errors import CouplingError, NotARotation, ShapeError, UnknownName
-from mechanik.formats.json.reader import dof_unit
 from mechanik.formats.mjcf.compiled_model import BALL, FREE, SLIDE, MjcfModel, compile_mjcf, unused_name
 from mechanik.formats.mjcf.mjcf_geometry import GeomReader, read_body_inertial
 from mechanik.formats.source import Source, open_source
@@ -312,7 +311,7 @@ class EqualityReader:
         joint = self.joints[index]
         lower, upper = joint.limits(joint.dof[0])
         if not lower <= value <= upper:
-            unit = dof_unit(joint.dof[0])
+            unit = joint.dof[0].unit
             self.model.warn(
                 f"equality {label!r} fixes joint {joint.name!r} at {value:g} {unit}, outside its limits {lower:g} to "
                 f"{upper:g} {unit}; the limits are ignored"

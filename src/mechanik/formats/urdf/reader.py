@@ -29,7 +29,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from mechanik.errors import FormatError
-from mechanik.formats.json.reader import AGREEMENT_TOLERANCE, dof_unit
+from mechanik.formats.json.reader import AGREEMENT_TOLERANCE
 from mechanik.formats.source import Source, file_resolver, open_source
 from mechanik.formats.urdf.sidecar import (
     SidecarEntry,
@@ -375,7 +375,7 @@ def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> 
         if joint._couplings:
             value, coupled_value = _read_values(joint, name, node)[0], float(joint.values[0])
             if abs(value - coupled_value) > AGREEMENT_TOLERANCE * (1.0 + abs(coupled_value)):
-                leader, unit = joint.couplings[0].leader.name, dof_unit(joint.dof[0])
+                leader, unit = joint.couplings[0].leader.name, joint.dof[0].unit
                 raise node.make_error(
                     f"sets joint {name!r} to {value:g} {unit}, but it mimics {leader!r}, which gives "
                     f"{coupled_value:g} {unit}"
@@ -388,7 +388,7 @@ def _set_independent_values(joint: Joint, name: str, node: XmlNode) -> None:
     for dof, value in values_by_dof.items():
         lower, upper = joint.limits(dof)
         if not lower <= value <= upper:
-            unit = dof_unit(dof)
+            unit = dof.unit
             raise node.make_error(
                 f"sets joint {name!r} to {value:g} {unit}, outside its limits {lower:g} to {upper:g} {unit}"
             )
@@ -609,7 +609,7 @@ def _read_limits(joint: Joint, node: XmlNode) -> None:
         node.warn(f"is {node.attributes['type'].strip()} and has no lower and upper limit; it is read without limits")
         return
     lower, upper = lower or 0.0, upper or 0.0  # the format defines a missing limit as 0
-    unit = dof_unit(joint.dof[0])
+    unit = joint.dof[0].unit
     if lower > upper:
         raise (limit or node).make_error(
             f"has a lower limit of {lower:g} {unit}, above its upper limit of {upper:g} {unit}"
