@@ -252,3 +252,14 @@ def test_targets_are_not_modified():
     given, before = X.copy(), X.copy()
     solve_batch(POSE, given, Q)
     assert np.array_equal(given, before)
+
+
+@pytest.mark.parametrize("count", [3, 4, 7])
+def test_joint_values_are_not_taken_for_quaternions_or_poses(count):
+    """Four joint values were read as a quaternion and seven as a pose, so no row of such an arm was solved."""
+    arm = mk.arm_2d([1.0] * count)
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (5, count))
+    by_name = mk.Solver(arm, mk.JointValues(dict.fromkeys(arm.space.q_names, 0.0))).solve_batch(q)
+    assert by_name.success.all()
+    np.testing.assert_allclose(by_name.q, q, atol=1e-6)
+    assert mk.Solver(arm, mk.RestPose(np.zeros(count))).solve_batch(q).success.all()

@@ -80,7 +80,7 @@ def accepts_target(objective: Objective, target: object) -> bool:
 
 
 def target_shapes(objective: Objective) -> tuple[Shape, ...]:
-    """Return the shapes that a target of an objective may have; empty if its targets are not arrays."""
+    """Return the shapes in SHAPE_TEXTS that a target of an objective may have; empty for joint values."""
     if isinstance(objective, JointValues | RestPose):
         return ()
     shapes = [shape for shape, sample_target in SAMPLE_TARGETS.items() if accepts_target(objective, sample_target)]
@@ -155,23 +155,30 @@ class TargetColumn(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayColumn:
-    """Targets as an array (N, ...) of any numeric type: in memory or memory-mapped, read-only, or not contiguous."""
+    """Targets as an array (N, ...) of any numeric type: in memory or memory-mapped, read-only, or not contiguous.
+
+    Attributes:
+        array: (N, ...), the targets.
+        is_configuration: whether a row holds joint values, also if it has as many numbers as a quaternion or a pose.
+    """
 
     array: NumberArray
+    is_configuration: bool = False
 
     @property
     def count(self) -> int:
         return len(self.array)
 
     def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Array, Mask]:
-        return normalize_targets(read_rows(self.array, rows), skip_pose_check)
+        values = read_rows(self.array, rows)
+        return (values, _is_finite(values)) if self.is_configuration else normalize_targets(values, skip_pose_check)
 
     def row(self, values: Array, i: int) -> Array | float:
         return values[i] if values.ndim > 1 else float(values[i])
 
     def sample_target(self) -> object:
         shape = self.array.shape[1:]
-        return SAMPLE_TARGETS.get(POSE if shape == POSITION_WXYZ else shape)
+        return None if self.is_configuration else SAMPLE_TARGETS.get(POSE if shape == POSITION_WXYZ else shape)
 
     def release(self) -> None:
         release_pages(self.array)
@@ -189,7 +196,8 @@ class NamedColumn:
 
     def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         blocks = [read_rows(array if array.ndim == 2 else array[:, None], rows) for array in self.arrays.values()]
-        return normalize_targets(np.concatenate(blocks, axis=1))
+        values = np.concatenate(blocks, axis=1)
+        return values, _is_finite(values)
 
     def row(self, values: Array, i: int) -> dict[str, Any]:
         joint_values: dict[str, Any] = {}
@@ -335,6 +343,7 @@ def as_batch_targets(objectives: Sequence[Objective], targets: Any, start_count:
     Raises:
         ShapeError: for targets of the wrong shape or number.
         UnknownName: for an unknown objective.
+        InvalidArgument: for text instead of an array.
     """
     columns = tuple(
         None if values is None else _as_column(objective, values, nq)
@@ -411,7 +420,7 @@ def _as_column(objective: Objective, values: Any, nq: int) -> TargetColumn:
 
 
 def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int, label: str) -> TargetColumn:
-    """Return joint values as a column, given as arrays by name or as an array with all values side by side."""
+    """Return joint values as a column, given as arrays by name, as mappings by row, or as an array of all values."""
     if isinstance(values, Mapping):
         arrays = {
             name: as_number_array(joint_values, f"{label} at {name!r}")
@@ -432,7 +441,7 @@ def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int,
     if isinstance(objective, RestPose):
         if array.shape[1:] != (nq,):
             raise ShapeError(f"{label} must be (N, {nq}), or arrays by name, not an array of shape {array.shape}")
-        return ArrayColumn(array)
+        return ArrayColumn(array, is_configuration=True)
     sizes = {name: len(value) for name, value in objective.values.items()}
     value_count = sum(sizes.values())
     if array.shape[1:] != (value_count,) and not (value_count == 1 and array.ndim == 1):
