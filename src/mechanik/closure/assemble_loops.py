@@ -2,7 +2,7 @@
 
 `assemble` closes the loops near the start, and then moves the driven joints along a straight path to their values, by
 certified Newton steps if possible, otherwise by continuation along the branch. If the driven joints leave dofs free,
-the solution is the configuration nearest to the start. If the driven joints depend on each other, the independent
+the solution is a configuration locally nearest to the start. If the driven joints depend on each other, the independent
 joints are moved, and the values of the dependent joints are checked.
 """
 
@@ -54,16 +54,17 @@ from mechanik.solver.solution import Status
 from mechanik.spatial.array import Array, ArrayLike
 
 RESTARTS = 30
-"""Number of restarts of the solver that closes loops if Newton's method fails."""
+"""Number of restarts of the solver that closes loops if Newton's method fails or is not tried."""
 MAX_NEWTON_RESIDUAL = 0.3
-"""Residual (scaled units) above which Newton's method is not tried, since it could converge to a distant branch."""
+"""Residual (scaled units) above which Newton's method is not tried from the start, since it could converge to a distant
+branch."""
 
 
 def close_loops(problem: ContinuationProblem, q: Array) -> tuple[Array, bool]:
     """Close the loops near `q` (nq,), inside the limits; the driven joints keep their values if possible.
 
     Returns:
-        The configuration (nq,), and whether its loops are closed; if not, it has the smallest gap that was found.
+        The configuration (nq,), and whether its loops are closed; if not, it has the smallest violation that was found.
     """
     loops = problem.loops
     q = loops.mechanism.clamp(q)
@@ -104,7 +105,8 @@ def close_loops_by_newton(loops: LoopSystem, q: Array, fixed_directions: Array |
 
     Args:
         q: (nq,) start.
-        fixed_directions: (k, nv) directions along which the step is zero.
+        fixed_directions: (k, nv) directions along which the step is zero, if such a step can close the loops to first
+            order; otherwise the step is a least-squares compromise.
     """
     fixed_rows = np.zeros((0, loops.n)) if fixed_directions is None else fixed_directions
     start_q = q
@@ -141,7 +143,7 @@ def minimize_displacement(problem: ContinuationProblem, point: ContinuationPoint
     """Return a point with the same s that is locally nearest to `q0` (nq,), inside the limits.
 
     The method is Gauss-Newton on the displacement from `q0`, projected onto the null space of the Jacobian of the
-    residual. A step that does not decrease the displacement is halved.
+    residual. A step that leaves the loops open, exceeds a limit or does not decrease the displacement is halved.
     """
     loops = problem.loops
     displacement = loops.scaled_difference(q0, point.q)
@@ -255,7 +257,7 @@ def _unit_vector(x: Array) -> Array:
 
 
 MAX_START_RESIDUAL = 0.01
-"""Residual (scaled units) above which the loops of the start are not closed; such a start is on no branch."""
+"""Residual (scaled units) above which the loops of the start count as open; such a start is on no branch."""
 NEAR_CHANGE_POINT_RATIO = 1e-3
 """Ratio to the largest singular value; if the smallest is below it, the goal is near a change point and is interpolated
 from both sides."""
@@ -316,7 +318,10 @@ def solve_for_inputs(loops: LoopSystem, values: Mapping[str, Array], start: Star
 
 
 def follow_branch_to(loops: LoopSystem, values: Mapping[str, Array], start: StartState, steps: int = 1) -> Assembly:
-    """Move the driven joints from the start to their values by continuation along the branch."""
+    """Move the driven joints from the start to their values by continuation along the branch.
+
+    If this fails and the loops of the start are open, the driven joints are set to their values in one step.
+    """
     problem = ContinuationProblem(loops, DrivenJoints(loops, values, start.q, closing_angles=start.closing_angles))
     q, is_closed = close_loops(problem, start.q)
     assembly = _follow_branch(problem, q, start, steps) if is_closed else unclosed_assembly(problem, q)
@@ -379,7 +384,7 @@ def _follow_branch(problem: ContinuationProblem, q: Array, start: StartState, st
 
 
 def _as_direction(problem: ContinuationProblem, q: Array, heading: Array) -> Array | None:
-    """Convert a heading (nv,) to a unit direction (n + 1,) to the goal; None if the motion would leave the path."""
+    """Convert a heading (nv,) to a unit direction (nv + 1,) to the goal; None if it is zero or would leave the path."""
     u = heading / problem.loops.unit
     if not np.any(u):
         return None

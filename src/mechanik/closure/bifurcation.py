@@ -56,7 +56,11 @@ class BranchDirections:
 
 
 def branch_directions(problem: ContinuationProblem, present_point: ContinuationPoint) -> BranchDirections:
-    """Find the branches through `present_point`; `directions` is empty if there is no branch."""
+    """Find the branches through `present_point` along which A has the highest rank.
+
+    A branch along which s changes to first order has one direction, that of increasing s; other branches have both.
+    `directions` is empty if there is no branch.
+    """
     rank = present_point.rank
     null_vectors = present_point.V[rank:]
     branches: list[tuple[Array, ContinuationPoint]] = []
@@ -79,7 +83,10 @@ def branch_directions(problem: ContinuationProblem, present_point: ContinuationP
 def _candidate_directions(
     problem: ContinuationProblem, present_point: ContinuationPoint, null_vectors: Array
 ) -> list[Array]:
-    """Return candidate directions (n + 1,) spanned by `null_vectors` (k, n + 1); the direction along s comes first."""
+    """Return candidate directions (n + 1,) in the span of `null_vectors` (k, n + 1).
+
+    The first search starts from the direction along s, if this direction is not zero in the span.
+    """
     if len(null_vectors) < 2:
         return list(null_vectors)
     along_s = null_vectors @ problem.s_axis
@@ -106,7 +113,8 @@ def _candidate_directions(
 def _steepest_directions(present_point: ContinuationPoint, second_derivatives: Array) -> Array:
     """Return unit directions (k, k), in descending order of the second-order change of s.
 
-    At a dead point no direction changes s to first order. These directions do not move dofs that have no effect on s.
+    At a dead point no direction changes s to first order. Directions with a nonzero second-order change do not move
+    dofs that have no effect on s.
     """
     weights = -np.linalg.pinv(present_point.A, rcond=RANK_TOLERANCE)[-1]
     hessian = np.einsum("r,ijr->ij", weights, second_derivatives)
@@ -188,7 +196,7 @@ SAMPLE_DISTANCE = 0.02
 INTERPOLATION_WEIGHTS = np.array([-1.0, 8.0, -28.0, 56.0, 56.0, -28.0, 8.0, -1.0]) / 70.0
 """Interpolation weights of the points at `SAMPLE_OFFSETS`, exact for polynomials of degree 7."""
 REGULAR_RATIO = 1e-3
-"""Ratio to the largest singular value; smallest value of a point that is far enough from a change point."""
+"""Ratio of a singular value to the largest; a point with a larger ratio is far enough from a change point."""
 SAMPLE_OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
 """Interpolation points in units of `SAMPLE_DISTANCE`, without the change point itself."""
 
@@ -197,7 +205,8 @@ def solve_at_change_point(continuation: Continuation, s: float) -> tuple[Continu
     """Return the point of the branch at s near a change point, and its direction (n + 1,).
 
     Returns:
-        The point and the direction; None if the branch cannot be followed on both sides.
+        The point and the direction; None if the branch cannot be followed on both sides, or if the residual at an
+        interpolation point or at the result is too large.
     """
     problem = continuation.problem
     regular_point = _regular_point(continuation, s)

@@ -1,11 +1,11 @@
 """Certified Newton step: a small motion of the driven joints in one step that provably stays on the branch.
 
 The passive joints move along the tangent; then Newton's method closes the loops. Let J be the derivatives of the
-residual with respect to the passive joints, J' the same at another point, and B the inverse of J. If the norm of
-B (J' - J) is below 1 at all points on and around the step, the map u - B residual(u) is a contraction: it has one fixed
-point for each value of the driven joints, so exactly one branch connects the start and the end (Banach; L. V.
-Kantorovich 1948). J' is evaluated at the end of the tangent step. At other points its change is bounded by the
-curvature of joint motion: no lever is longer than a column of J.
+residual with respect to the passive joints at the end of the tangent step, J' the same at another point, and B the
+inverse of J. If the norm of B (J' - J) is below 1 at all points on and around the step, the map u - B residual(u) is a
+contraction: it has one fixed point for each value of the driven joints, so exactly one branch connects the start and
+the end (Banach; L. V. Kantorovich 1948). J' is evaluated at the start of the step. At other points its change is
+bounded by the curvature of joint motion (`_curvature_bounds`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ MAX_STEP_LENGTH = 0.25
 MAX_CONTRACTION = 0.5
 """Maximum bound of the norm of B (J' - J). A smaller value is safer and needs more steps."""
 MAX_CONDITION = 1e3
-"""Maximum of the norm of J times the norm of B; a larger product means that a change point or a dead point is near."""
+"""Maximum product of the norms of the derivatives and of B; a larger product means that a change point or a
+dead point is near."""
 MAX_UNCOMPENSATED_RATIO = 1e-6
 """Maximum share of the residual change by the inputs that the passive joints cannot compensate; inputs with a larger
 share depend on each other.
@@ -231,11 +232,12 @@ class _GroupStep:
             correction += _norm(u)
             problem.step[passive_columns] = -u
             problem.advance()
-        # J' was evaluated only at the end: bound its change along the step and around it, where another branch may be
+        # the derivatives were evaluated only at both ends of the tangent step: bound their change between the ends and
+        # around the step, where another branch may be
         radius = 2.0 * correction + length * length / 8.0
         bound = B_norm * self._curvature * (J_norm + self._levers) * radius
         if not (error < RESIDUAL_TOLERANCE and relative_change + bound < MAX_CONTRACTION):
-            # `bound` is quadratic in the step length
+            # `relative_change` is linear in the step length, and `bound` is quadratic
             root = math.sqrt(relative_change * relative_change + 4.0 * MAX_CONTRACTION * bound)
             raise _StepTooLongError(max(1.0, (relative_change + root) / (2.0 * MAX_CONTRACTION)))
         end_q[self._q_indices] = self._x[self._q_indices]

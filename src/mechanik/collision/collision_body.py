@@ -43,9 +43,9 @@ class KernelShape:
 
     Attributes:
         kind: kind of the shape, as in `kernels/distance/collision_layout.py`.
-        sizes: (3,), m, as defined in that module; for hulls and height fields the index of the first point is added
-            later.
-        points: (n, 3), m, points of a hull or a height field.
+        sizes: (3,), lengths (m) or counts, as defined in that module; for hulls and height fields the index of the
+            first point is added later.
+        points: (n, 3), m, points of a hull or a height field, as in that module; empty for other kinds.
         core_points: (m, 3), m: the convex hull of spheres of `core_radius` about these points contains the shape. Empty
             for a half-space, which is unbounded.
         core_radius: m, radius of the spheres about `core_points`.
@@ -64,7 +64,10 @@ class KernelShape:
         return float(np.linalg.norm(self.core_points - centre, axis=1).max() + self.core_radius) * BOUND_INFLATION
 
     def bounding_box(self, X_a_shape: Array) -> tuple[Array, Array]:
-        """Return the smallest and the largest x, y, z (3,) of a shape at the pose `X_a_shape` (4, 4), in frame a, m."""
+        """Return the low and the high corner (3,), m, of a box that contains the shape at the pose `X_a_shape` (4, 4).
+
+        The edges of the box are parallel to the axes of frame a.
+        """
         if self.kind == HALF_SPACE:
             return np.full(3, -math.inf), np.full(3, math.inf)
         points = self.core_points @ X_a_shape[:3, :3].T + X_a_shape[:3, 3]
@@ -150,7 +153,9 @@ class Obstacle:
 
     Raises:
         InvalidArgument: an argument has the wrong type.
-        ShapeError: the shape has no volume.
+        ShapeError: the shape has no volume, or an array has the wrong shape.
+        NotFinite: a number of the pose is not finite.
+        NotARotation: the quaternion is zero.
 
     Example:
         >>> mk.Obstacle(mk.Box((0.1, 0.1, 0.2)), (0.5, 0.0, 0.1), name="cup").pose.position.tolist()
@@ -217,8 +222,10 @@ def link_bodies(mechanism: Mechanism, meshes: MeshMode) -> list[CollisionBody]:
     """Return the bodies of all links with collision shapes.
 
     Raises:
-        StructureError: no link has a shape.
-        ShapeError: a link that moves has a half-space.
+        StructureError: no link has a collision shape.
+        ShapeError: a shape has no volume, or a link that moves has a half-space.
+        FormatError: a mesh is missing, cannot be read, or has no volume.
+        MissingExtra: a mesh needs the extra `collision`, which is not installed.
     """
     kinematics, bodies = mechanism.kinematics, list[CollisionBody]()
     for (name, link), link_node in zip(mechanism.links.items(), kinematics.link_nodes, strict=True):
@@ -265,6 +272,6 @@ def _kernel_shapes(
 def _convex_instances(instance: ShapeInstance, owner: str, meshes: MeshMode) -> list[ShapeInstance]:
     if not isinstance(instance.shape, Mesh):
         return [instance]
-    from mechanik.collision.collision_meshes import convex_shapes  # imported here, since it needs optional packages
+    from mechanik.collision.collision_meshes import convex_shapes  # imported here, since it imports this module
 
     return convex_shapes(instance, owner, meshes)

@@ -1,6 +1,6 @@
 """Tables that the collision kernels read: shapes, bodies, pair lists, and a bounding volume hierarchy (BVH).
 
-The BVH is a tree of axis-aligned boxes over the shapes that do not move.
+The BVH is a tree of axis-aligned boxes over the shapes that do not move, except half-spaces, which are unbounded.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def refit_bvh(bvh: Array, shape_index: int, min_corner: Array, max_corner: Array
     """Write the new box of a shape into its leaf and update all boxes above the leaf; the structure does not change.
 
     Args:
-        shape_index: index of the shape.
+        shape_index: index of the shape; a shape without a leaf, such as a half-space, is ignored.
         min_corner, max_corner: (3,), m, smallest and largest corner of its box.
     """
     leaves = np.flatnonzero(bvh[:, TREE_SHAPE] == shape_index)
@@ -96,8 +96,8 @@ Bools = npt.NDArray[np.bool_]
 
 kernel = kernel_module("distance.collision_query")
 MAX_SEPARATE_PAIRS = 64
-"""Largest number of pairs of links with one row each; if there are more pairs, each link has rows for its nearest
-partners."""
+"""Largest number of pairs of links with one row each; if there are more pairs, pairs with the same first link share the
+rows of its nearest partners."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class CollisionTables:
         shapes: (s, 24), one row for each shape.
         points: (p, 3), m, points of hulls and height fields.
         bodies: (b, 8), one row for each body.
-        bvh: (t, 8), boxes over the shapes that do not move.
+        bvh: (t, 8), boxes over the shapes that do not move, without half-spaces.
         static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
         counts: (4,), number of moving bodies, number of moving shapes, index of the first half-space, and nq.
         pair_lists: (g, 5), moving bodies with their partners and their rows.
@@ -169,7 +169,7 @@ class CollisionTables:
             capacity = count
 
     def with_body(self, body: CollisionBody) -> CollisionTables:
-        """Return the tables with a body that does not move at another pose."""
+        """Return tables in which `body` replaces the static body with its name: the same shapes at a new pose."""
         body_index = next(k for k, other_body in enumerate(self.collision_bodies) if other_body.name == body.name)
         shapes, bvh = self.shapes.copy(), self.bvh.copy()
         rows = np.flatnonzero(shapes[:, SHAPE_BODY] == body_index)
@@ -245,7 +245,7 @@ def _pair_lists(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> tu
     """Return the tables of pair lists and of partners.
 
     First come the lists of each link with the bodies that do not move, then the pairs of links. Each pair of links has
-    its own list; if there are more than MAX_SEPARATE_PAIRS pairs, each link has one list with all its partners.
+    its own list; if there are more than MAX_SEPARATE_PAIRS pairs, all pairs with the same first link share one list.
     """
     list_rows, partners, row = list[list[int]](), list[int](), 0
     for body, count in enumerate(static_pair_mask.sum(axis=1).tolist()):
@@ -299,7 +299,7 @@ def _shape_row(body_index: int, node: int, shape: KernelShape, X_node_shape: Arr
 
 
 def _body_rows(bodies: Sequence[CollisionBody], moving_count: int) -> Array:
-    """Return the table of bodies (b, 8); only moving bodies get a bounding sphere, the others are in the BVH."""
+    """Return the table of bodies (b, 8); only the rows of moving bodies have a bounding sphere."""
     rows, first_shape = np.zeros((len(bodies), layout.BODY_FLOATS)), 0
     for body_index, (row, body) in enumerate(zip(rows, bodies, strict=True)):
         row[layout.FIRST_SHAPE], row[layout.SHAPE_COUNT], row[layout.BODY_NODE] = (

@@ -103,9 +103,9 @@ def _sphere_of_few_points(points: Array) -> tuple[Array, float, Array]:
 def small_capsule(points: Array, is_quick: bool = False) -> CoverCapsule:
     """Return a capsule of small volume that contains all points (n, 3), n > 0.
 
-    A random search with a fixed seed starts from the best of the principal axes and some fixed directions. Its step
-    grows after an improvement and shrinks otherwise. Unless `is_quick`, the volume is never larger than that of the
-    smallest sphere.
+    Random searches with a fixed seed start from the four best axes (two if `is_quick`) among the principal axes and
+    `DIRECTIONS`. The step of a search grows after an improvement and shrinks otherwise. Unless `is_quick`, the volume
+    is never larger than that of the smallest sphere.
     """
     sphere = None if is_quick else smallest_sphere(points)
     middle = points.mean(axis=0) if sphere is None else sphere.a
@@ -255,13 +255,13 @@ FITTED_KINDS: tuple[FittedKind, ...] = ("capsules", "spheres")
 MAX_SHAPES: dict[FittedKind, int] = {"capsules": 3, "spheres": 12}
 """Default for the largest number of shapes for each mesh."""
 MIN_VOLUME_SAVING = 0.03
-"""Fraction of the volume that each additional capsule must save."""
+"""Approximate fraction of the volume that each additional capsule must save, on average."""
 MIN_POINTS_FOR_HULL = 100
 """Number of points above which it is faster to compute the convex hull first."""
 CUT_FRACTIONS = (0.35, 0.5, 0.65)
-"""Positions where a part may be cut, as fractions of its extent."""
+"""Positions where a part may be cut for capsules, as fractions of its extent."""
 VOLUME_SAMPLES = 4096
-"""Number of points in the box around a mesh for the estimate of the volume of a union, to about 2 %."""
+"""Number of points in the enlarged box around a mesh for the estimate of the volume of a union, to about 2 %."""
 
 
 def fit_shapes(
@@ -269,9 +269,9 @@ def fit_shapes(
 ) -> Mechanism:
     """Return a copy of the mechanism with capsules or spheres in place of its collision meshes.
 
-    Every point of a mesh is inside its shapes (to rounding), and so is the interior of a closed mesh; `fit_quality`
-    measures how much larger the shapes are. Links without collision shapes get shapes for their visual meshes. Shapes
-    other than meshes are copied.
+    Every point of a mesh is inside its shapes (to rounding). So is the interior of a closed mesh that gets at most
+    3 shapes; many small spheres may cover only the surface. `fit_quality` measures how much larger the shapes are.
+    Links without collision shapes get shapes for their visual meshes. Collision shapes other than meshes are copied.
 
     Args:
         mechanism: the mechanism; it is not changed.

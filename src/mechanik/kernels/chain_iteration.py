@@ -116,7 +116,7 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
         factor, half_cosine2: results of `rotation_log_factor`.
 
     Returns:
-        The residuals, and the squared cosine of half the angle between axes or frames.
+        The residuals, and the squared cosine of half the angle between axes or frames; 1 for a cosine residual.
     """
     lanes = lanes_of(scalar_type)
     row_weights, rotation_weight = ROW_WEIGHTS, model[ROTATION_WEIGHT]

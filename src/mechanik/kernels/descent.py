@@ -146,7 +146,7 @@ def load_start(ints, floats, start):
 
 @subroutine
 def load_restart(ints, floats, start):
-    """Copy a start (nq,) to x, except the values of locked columns, which stay unchanged."""
+    """Copy the first nq numbers of `start` to x, except the values of locked columns, which stay unchanged."""
     x, column_x, bound_state, sphericals = ints[AT_X], ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_SPHERICAL]
     for v in range(ints[N_COLUMNS]):
         k = ints[column_x + v]
@@ -213,7 +213,8 @@ def begin_first_attempt(ints, floats, state, options, report, q0, restart_count)
 def is_better(ints, floats, state, options, report):
     """Whether the ended attempt is better than the best attempt so far.
 
-    The costs of the stages are compared in order, and the first stage with different costs decides.
+    The costs of the stages are compared in order, and the first stage with different costs decides. A stage that has
+    converged counts as cost 0.
     """
     best_cost = ints[AT_BEST_COST]
     for s in range(ints[N_STAGES]):
@@ -251,7 +252,7 @@ def write_report(ints, floats, state, options, report, is_success):
     """Write the entries of the solve to the report.
 
     Its status is NOT_CLOSED if stage 0 has not converged; otherwise it is the largest status of a stage that is not a
-    soft objective.
+    soft objective. If all these stages have converged but a later stage has violated one of them, it is STALLED.
     """
     stages = ints[AT_STAGES]
     report[SUCCESS] = 1.0 if is_success else 0.0
@@ -273,7 +274,8 @@ def write_report(ints, floats, state, options, report, is_success):
 def nearest_start(ints, floats, state, starts, nearest_index):
     """Return the index of the untried start at which the goal's frame B is nearest to its target.
 
-    If all starts have been tried, the result is the argument `nearest_index`.
+    Only the first MAX_RANKED_STARTS starts are compared. If none of them is untried, the result is the argument
+    `nearest_index`.
 
     A row of `starts` contains q (nq numbers) and the world pose of B (12 numbers). Starts are tried in the order of
     their distance, so the untried starts are those with a distance above LAST_DISTANCE. The distance is squared and
@@ -335,10 +337,10 @@ def advance_attempt(ints, floats, state, options, report, starts):
 
 
 MIN_DAMPING = 1e-10
-"""Added to the damping of every step. Rounding errors divided by this number move the redundant dofs: solutions of
-redundant arms differ by up to 2e-10 rad between machine code and plain Python; with 1e-12 they would differ by 3e-9
-rad. In 3,000 solves of gallery mechanisms (near, out of reach, at singular poses, with levels) the numbers of
-iterations with both values agree to 1 in 1,000."""
+"""Added to the damping of every step, except with FIXED_DAMPING. Rounding errors divided by this number move the
+redundant dofs: solutions of redundant arms differ by up to 2e-10 rad between machine code and plain Python; with 1e-12
+they would differ by 3e-9 rad. In 3,000 solves of gallery mechanisms (near, out of reach, at singular poses, with
+levels) the numbers of iterations with both values agree to 1 in 1,000."""
 
 
 @subroutine
@@ -358,7 +360,7 @@ def search(ints, floats, target, q0, starts, q):
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
         target: (4, 4), m, replaces the target of the only goal; an array of another shape does not change the targets.
-        q0: (nq,), the first start, rad or m.
+        q0: (nq,), the first start; m, rad and quaternions (wxyz).
         starts: (k, nq) or (k, nq + 12), further starts; the last 12 numbers of a row are the world pose of the goal's
             frame B.
         q: (nq,), written when the search has ended.

@@ -50,11 +50,12 @@ from __future__ import annotations
  FIRST_TERM, X_INDEX, IN_WORLD, FIRST_MASS, MASS_COUNT, HAS_BANDS) = range(16)  # fmt: skip
 """Integers of a block.
 
-ROW_MASK: bit r is set if row r of the six rows of its kind (three of position, three of rotation) counts.
+ROW_MASK: bit r is set if row r of the rows of its kind (POSE: three of position, three of rotation) counts.
 ROW_COUNT, COLUMN_COUNT, TERM_COUNT: numbers of rows, columns and terms.
 FIRST_ROW, FIRST_COLUMN, FIRST_JACOBIAN, FIRST_TERM, FIRST_MASS: first index in the tables `residual`, `block_columns`,
 `jacobian`, `terms` and `masses`.
-NODE_A, NODE_B: the nodes of the frames A and B; -1 for the world. X_INDEX: index in x of a joint's value.
+NODE_A, NODE_B: the nodes of the frames A and B; -1 for the world, or for the last common ancestor of all frames if no
+residual depends on its pose. X_INDEX: index in x of a joint's value.
 IN_WORLD: 1 if the residuals are along axes C that are fixed in the world; 0 if they are along the axes of A.
 MASS_COUNT: number of masses, or of polynomials of a joint constraint. HAS_BANDS: 1 if a row has a band."""
 BLOCK_INTS = 16
@@ -63,7 +64,8 @@ FIRST_JOINT_COLUMN = FIRST_MASS
 FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `coefficients`
 
 # floats of a block: frames A and B in their nodes (12 each), axes C (9), squared tolerances of position and rotation,
-# weighted. Blocks of other kinds have their target instead of the frames: a joint value, a quaternion wxyz, a constant
+# weighted. JOINT_VALUE, SPHERICAL_ROTATION and JOINT_CONSTRAINT have their target instead of the frames: a joint value,
+# a quaternion wxyz, a constant
 FRAME_A, FRAME_B, AXES_C, POSITION_TOLERANCE2, ROTATION_TOLERANCE2 = 0, 12, 24, 33, 34
 BLOCK_FLOATS = 36
 
@@ -85,12 +87,12 @@ STAGE_INTS = 5
 CLOSURE_TOLERANCE: largest absolute hard residual that counts as zero (rad, or length units of the mechanism).
 MAX_ITERATIONS: largest number of iterations of a stage. MAX_ITERATIONS_IN_STAGE: the same if the attempt may be
 abandoned. ITERATIONS_PER_CALL: number of iterations after which the kernel pauses.
-START_DAMPING: first damping of a stage, as a ratio of the cost. FIXED_DAMPING: damping that replaces this ratio; 0 if
-there is none.
+START_DAMPING: first damping of a stage, as a ratio of the cost. FIXED_DAMPING: damping that replaces the product of
+ratio and cost; 0 if there is none.
 GRADIENT_TOLERANCE: largest reduced gradient of a stationary point, as a ratio of the square root of the cost.
 STEP_TOLERANCE: largest entry of a step, in units of a column, below which a stage ends; 0 if there is none.
 PERTURBATION_SIZE: size of a perturbation, in units of a column; 0 for no perturbations. MAX_PERTURBATIONS: their
-largest number in a stage.
+largest number in a stage. Both may be larger in stage 0, which closes loops.
 MAX_ERROR, MAX_ANGLE_ERROR: lengths to which the position part and the rotation part of a block's residual are clipped,
 weighted; infinite if they are not clipped.
 USES_EIGENVALUES: 1 if linear systems are solved by eigenvalues."""
@@ -98,7 +100,7 @@ USES_EIGENVALUES: 1 if linear systems are solved by eigenvalues."""
 # active set, the state of a column: free, held at its upper or lower bound in this step, or locked
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
 
-# floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: the world): its parent
+# floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: see NODE_A): its parent
 # node, the node that its child is welded to, its index in x, its axes in the parent node and its axes in the welded
 # node (rotations of 9 numbers)
 PASSIVE_CARRIER_NODE, PASSIVE_WELD_NODE, PASSIVE_X, PASSIVE_CARRIER_AXES, PASSIVE_WELD_AXES = 0, 1, 2, 3, 12
@@ -178,7 +180,7 @@ FLOAT_TABLES = {
     "state": "48",
     "report": "8 + stages * 5",
     "best_cost": "stages",  # cost of each stage in the best attempt
-    "poses": "nodes * 12",  # world poses
+    "poses": "nodes * 12",  # poses of the nodes in the world, or in the common ancestor (NODE_A)
     "moments": "nodes * 4",  # mass and first moment of the subtree of each node, as fractions of the total mass
     "jacobian": "jacobian * 2",  # two buffers: accepted x and trial
     "residual": "rows * 2",  # two buffers

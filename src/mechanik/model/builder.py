@@ -120,6 +120,7 @@ class BuilderCouplings:
         Raises:
             StructureError: the name is in use.
             UnknownName: no joint or dof has that name.
+            DoFError: a joint does not have the dof, or a joint of several dofs is given without a dof.
             ShapeError: `terms` is not a mapping to numbers.
             CouplingError: a dof cannot be constrained, or all coefficients are zero.
         """
@@ -227,12 +228,12 @@ class Builder(BuilderCouplings):
         inertial: Inertial | None = None,
         at: ArrayLike | Pose | None = None,
     ) -> Link:
-        """Create a link, or add shapes and mass to an existing link.
+        """Create a link, or replace those properties of an existing link that are given.
 
         Args:
             name: name of the link.
             visuals: shapes for display.
-            collisions: shapes for collision checks; default: the visuals.
+            collisions: shapes for collision checks; default: `visuals`, if they are given.
             inertial: mass and inertia.
             at: pose or point in the world, for a root link.
 
@@ -301,7 +302,8 @@ class Builder(BuilderCouplings):
             joint.set_limits(*as_limits(limits, len(joint.dof), name))
         if value is not None:
             joint.set_values(value)
-        # attached after all checks, so that a call that raises leaves the builder unchanged
+        # attached after these checks, so that an argument that they reject leaves the builder unchanged; an invalid
+        # name of the child, or a child that is an ancestor of the joint, is detected later
         self._attach(joint, parent)
         joint.add_child(self.link(child))
         return joint
@@ -334,7 +336,7 @@ class Builder(BuilderCouplings):
         return self.joint(name, parent, child, ROTATIONS, **options)
 
     def universal(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with two rotations normal to `axis`: about y, then about the new x.
+        """Create a joint with two rotations, about axes that are normal to `axis` at zero: about y, then the new x.
 
         Args:
             name, parent, child: names of the joint, of its parent link and of its child link.

@@ -71,7 +71,7 @@ def as_dof(dof_like: DoFLike) -> DoF:
 
 
 def as_dofs(dof_like: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
-    """Convert dofs to a tuple in ascending order.
+    """Convert dofs, which must be in ascending order, to a tuple.
 
     A wrong order or a repeated dof raises `DoFError`, since joint values are assigned in the order of the dofs.
     """
@@ -97,8 +97,9 @@ def joint_values_from_pose(
 ) -> Array:
     """Compute the six joint values, inside the limits, whose motion T Rz Ry Rx reaches a pose.
 
-    The result is exact if such values exist, and close to the best fit otherwise. The values of dofs that are not free
-    are zero.
+    The result is exact if such values exist, and close to the best fit otherwise. Exception: at gimbal lock only the
+    triple of angles with the preferred angle about z is tried, and the result is not exact if this triple is outside
+    the limits. The values of dofs that are not free are zero.
 
     Args:
         X_axes_end: (4, 4), the pose to reach, in the axes of motion.
@@ -131,7 +132,11 @@ def joint_values_from_pose(
 
 
 def _angle_candidates(R: Array, rotations: Sequence[DoF], preferred_values: Array) -> list[Array]:
-    """Return all angle triples (ex, ey, ez), rad, of the free dofs that reach R; accurate also near gimbal lock."""
+    """Return the angle triples (ex, ey, ez), rad, of the free dofs that reach R; accurate also near gimbal lock.
+
+    At gimbal lock the result is one of infinitely many triples. If no triple reaches R, the result is a triple close to
+    the best fit.
+    """
     match rotations:
         case []:
             return [np.zeros(3)]

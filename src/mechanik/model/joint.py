@@ -93,7 +93,7 @@ class MovableFrame(Frame):
 
     @property
     def axis(self) -> Array:
-        """The axis of a single dof in the joint frame, (3,), unit; raises `DoFError` for several dofs."""
+        """The axis of a single dof in the joint frame, (3,), unit; raises `DoFError` if the number of dofs is not 1."""
         return quaternion.rotate(self._axes, np.eye(3)[self._only_dof("axis", "use axes_wxyz").axis_index])
 
     @axis.setter
@@ -361,7 +361,7 @@ class Joint(ConeLimitedFrame):
         track_turns: whether targets and rest poses count full rotations; False: they mean the nearest equivalent angle.
 
     Raises:
-        DoFError: `dof` is invalid, or `axis` is given for several dofs.
+        DoFError: `dof` is invalid, or `axis` is given and the number of dofs is not 1.
         LimitsError: a lower limit is above the upper limit.
         ShapeError, NotFinite: an array has the wrong shape or is not finite.
         NotARotation: an axis or a quaternion is zero.
@@ -525,6 +525,8 @@ class Joint(ConeLimitedFrame):
     def nearest_target(self, dof: DoFLike) -> float | None:
         """Return the target, or with `track_turns` False the equivalent angle nearest to the present value.
 
+        Only angles inside the limits are considered.
+
         Args:
             dof: a dof of the joint; for a translation the target itself is returned.
 
@@ -535,6 +537,8 @@ class Joint(ConeLimitedFrame):
 
     def nearest_rest_value(self, dof: DoFLike) -> float | None:
         """Return the rest value, or with `track_turns` False the equivalent angle nearest to the present value.
+
+        Only angles inside the limits are considered.
 
         Args:
             dof: a dof of the joint; for a translation the rest value itself is returned.
@@ -575,7 +579,7 @@ class Joint(ConeLimitedFrame):
 
         Raises:
             InvalidArgument: `link` is not a link.
-            StructureError: the joint has a child, a closure, a coupling or a joint constraint.
+            StructureError: the joint has a child, a closure, a coupling or a joint constraint, or is a child of `link`.
         """
         from mechanik.model.loop_closure import Closure
 
@@ -616,8 +620,8 @@ class Joint(ConeLimitedFrame):
         Raises:
             InvalidArgument: `leader` is not a joint.
             DoFError: a joint does not have the dof, or the dof of a joint of several dofs is not specified.
-            CouplingError: the dof already has a leader or would be its own leader, or a joint closes a loop or is
-                spherical.
+            CouplingError: the dof already has a leader or would be its own leader, a joint closes a loop, or a dof
+                is an angle of a joint with three rotations.
 
         Example:
             >>> left, right = mk.Joint("left", dof="Z"), mk.Joint("right", dof="Z")

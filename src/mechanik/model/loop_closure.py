@@ -54,11 +54,11 @@ class ClosureGap:
 
 
 class Closure:
-    """A loop closure: the end of `joint` (a joint or a goal) coincides with a frame on `link`, up to the joint's dofs.
+    """A loop closure: the end of `joint` (a joint or a goal) coincides with a frame on `link`, up to `free_dof`.
 
-    `make_closure` creates a closure and `undo` removes it. The dofs of the joint are the dofs that the closure leaves
-    free. Their values are not part of q: they are computed from the poses of the two links when they are read
-    (`joint_values_from_pose`).
+    `make_closure` creates a closure and `undo` removes it. The closure of a joint leaves the dofs of the joint
+    free; the closure of a goal constrains the dofs of the goal. The values of free dofs are not part of q: they are
+    computed from the poses of the two links when they are read (`joint_values_from_pose`).
 
     Args:
         joint: the joint or goal.
@@ -132,7 +132,7 @@ class Closure:
         return tuple(dof for dof in ALL_DOFS if dof not in self.free_dof)
 
     def undo(self) -> None:
-        """Remove the closure; the joint and the link can then be part of other closures.
+        """Remove the closure; the joint can then have a child or another closure, and the goal another link.
 
         Raises:
             StructureError: the closure is already removed.
@@ -144,7 +144,7 @@ class Closure:
         self.link._closures.remove(self)
 
     def gap(self) -> ClosureGap:
-        """Return the violation that remains with the best values of the free dofs inside their limits."""
+        """Return the violation that remains if the free dofs have the values of `joint_values`."""
         X_axes_end, values = self._relative_pose(), self._all_joint_values()
         R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
         return ClosureGap(X_axes_end[:3, 3] - values[:3], rotation.log(X_axes_end[:3, :3] @ R_values.T))
@@ -153,12 +153,13 @@ class Closure:
         """Compute the values of the closing joint from the poses of the two links.
 
         Returns:
-            A value for each free dof, m or rad; of several equivalent angles, the nearest to the joint's stored value.
+            A value for each free dof, inside its limits, m or rad; of several equivalent angles, the nearest to the
+            stored value of the joint, or to zero for a goal.
         """
         return self._all_joint_values()[list(self.free_dof)]
 
     def update_joint(self) -> None:
-        """Store the computed values in the closing joint."""
+        """Store the computed values in the closing joint; does nothing for a goal."""
         self.joint._store_values(dict(zip(self.free_dof, self.joint_values().tolist(), strict=True)))
 
     def _all_joint_values(self) -> Array:

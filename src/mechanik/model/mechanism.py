@@ -146,7 +146,7 @@ class LoopKinematics:
         max_seconds: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> AssemblyModes:
-        """Find all assembly modes for given input values, sorted by distance from `q0`.
+        """Search for all assembly modes for given input values, sorted by distance from `q0`.
 
         Args:
             inputs: as in `assemble`.
@@ -161,8 +161,8 @@ class LoopKinematics:
             The modes, with an estimate of the probability that a further start leads to a new mode.
 
         Raises:
-            LimitsError: a limit is not positive.
-            StructureError: the mechanism has no loop.
+            LimitsError: `limit`, `max_attempts` or `max_seconds` is not positive.
+            StructureError: the mechanism has neither a loop nor a joint constraint.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -196,6 +196,7 @@ class LoopKinematics:
 
         Raises:
             StructureError: a loop or joint constraint is violated at q, or an input is invalid.
+            DoFError: an input is a fixed joint, or one of several rotations of a joint that closes a loop.
             UnknownName: no link, joint or dof has that name.
 
         Example:
@@ -221,9 +222,9 @@ class AllowedCollisions:
     def allowed_collisions(self) -> Mapping[tuple[str, str], str] | None:
         """Pairs of links that collision checks skip, each with the reason, such as "adjacent" or "always".
 
-        None: the pairs are unknown. A `Collider` then skips adjacent links and pairs that touch in every configuration
-        of a sample. `mk.find_allowed_collisions` computes the pairs; SRDF files list them. Assign a mapping to set the
-        pairs; with an empty mapping every pair is checked.
+        None: the pairs are unknown. A `Collider` then skips adjacent links and pairs that are in collision in every
+        configuration of a sample. `mk.find_allowed_collisions` computes the pairs; SRDF files list them. Assign a
+        mapping to set the pairs; with an empty mapping every pair is checked, except links that are one rigid body.
         """
         mechanism = cast("Mechanism", self)
         if self._allowed_pairs is None:
@@ -333,7 +334,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     Raises:
         InvalidArgument: a root is not a frame.
-        StructureError: two links, or two joints or goals, have the same name.
+        StructureError: two links, two joints or goals, or two joint constraints have the same name.
 
     Example:
         >>> arm = mk.gallery.planar_2r()
@@ -478,7 +479,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     @property
     def nv(self) -> int:
-        """Length of the velocity vector v: the number of dofs of the tree."""
+        """Length of the velocity vector v: the number of dofs of the tree, without those of mimic joints."""
         return self.kinematics.space.nv
 
     def neutral(self) -> Array:
@@ -549,6 +550,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         Raises:
             ShapeError: q is not of shape (nq,).
             NotFinite: a value is not finite.
+            NotARotation: a quaternion is zero.
         """
         kinematics = self.kinematics
         requested_q = self._single_q(q)
@@ -597,7 +599,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             UnknownName: no joint or dof has that name.
             ShapeError: `values` is not a mapping, or a value has the wrong length.
             DoFError: the joint is fixed.
-            CouplingError: the joint closes a loop, or a mimic joint disagrees with its leader.
+            CouplingError: the joint closes a loop or has no child link, or a mimic joint disagrees with its leader.
 
         Example:
             >>> arm = mk.gallery.planar_2r()

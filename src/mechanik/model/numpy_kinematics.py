@@ -134,7 +134,7 @@ def reference_jacobian(mechanism: Mechanism, frame: Frame, point_world: Array) -
 
     Args:
         mechanism: the mechanism.
-        frame: the frame.
+        frame: the frame; for a joint, the point moves with the child frame.
         point_world: (3,), present position of the point in the world, m.
 
     Returns:

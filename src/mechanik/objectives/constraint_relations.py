@@ -86,8 +86,8 @@ def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: floa
     """Return the limits and the cone of a joint that closes a loop, as relations with bands.
 
     The relations measure the joint correctly only where the loop is closed. They contain the limits of translations,
-    and the limits of a rotation if the joint has one rotation only: no relation can express limits of one among two or
-    three rotations.
+    and the limits of a rotation if the joint has one rotation only and its range is below a full rotation. No relation
+    can express limits of one among two or three rotations.
     """
     limits = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
     return (*limits, *closure_cone_relations(mechanism, closure, weight))
@@ -141,7 +141,9 @@ def closing_joint_limits(
 
 
 def limits_reached(mechanism: Mechanism, q: Array, margin: float) -> dict[str, str]:
-    """Return the dofs of closing joints that are at most `margin` (m or rad) away from a limit at q (nq,).
+    """Return the dofs of closing joints that are within `margin` (m or rad) of a limit, or beyond it, at q (nq,).
+
+    Dofs whose limits are equal are not included.
 
     Returns:
         "lower" or "upper" by joint or dof name.
@@ -220,7 +222,7 @@ def joint_constraint_relation(mechanism: Mechanism, constraint: JointConstraint,
     """Return the relation of a joint constraint in terms of independent dofs; mimic joints are resolved.
 
     Raises:
-        StructureError: the constraint contains a joint without a link.
+        StructureError: the constraint contains a joint without a child link.
     """
     coefficients_by_dof, constant = constraint.resolve_couplings()
     space, indices_by_joint = mechanism.space, mechanism.kinematics.joint_indices

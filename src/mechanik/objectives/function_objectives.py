@@ -39,6 +39,7 @@ class Custom(Objective):
     Raises:
         InvalidArgument: an argument is not callable.
         ObjectiveError: an argument is out of range, or the function fails or returns wrong values.
+        LimitsError: `lower` is above `upper`; raised by `relations`.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])

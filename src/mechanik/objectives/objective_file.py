@@ -305,7 +305,7 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
 
     Raises:
         FileMissing: there is no such file.
-        FormatError: the content is not a valid objective file.
+        FormatError: the file cannot be read, or its content is not a valid objective file.
 
     Example:
         >>> import tempfile

@@ -5,9 +5,9 @@ or in the link that the goal is relative to). A rotation constraint fixes the ro
 axes perpendicular.
 
 Relations: frame A is at the target, frame B at the constrained frame of the link. The direction of a constraint is z of
-A. Frames that coincide still coincide after both are rotated by the same rotation about their own axes. So A can have
-the axes that the position constraint needs, if B is rotated by the same rotation. Therefore most goals need only one
-relation.
+A, or x of A if z is an aligned axis perpendicular to it. Frames that coincide still coincide after both are rotated by
+the same rotation about their own axes. So A can have the axes that the position constraint needs, if B is rotated by
+the same rotation. Therefore most goals need only one relation.
 
 Partial poses: the free dofs move like those of a joint, B = A T(x, y, z) Rz Ry Rx, with zeros for the constrained dofs.
 Three constrained rotations give the rotation rows of a pose. Two constrained rotations align one axis of A with the

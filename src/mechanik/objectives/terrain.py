@@ -85,7 +85,8 @@ class Terrain:
         The heights of the offset surface are exact (1e-12 m) at its grid points, also where the sphere touches the
         terrain at two points, unless the search chooses the slightly lower of two nearly equal heights.
         Between grid points the surface is interpolated as any terrain. So a kink, where the contact jumps, is rounded
-        within two cells: the error there is about a tenth of a cell's side for a kink of 90 degrees.
+        within two cells of the offset surface: for a kink between slopes of -1 and 1 the error is at most 0.375 of the
+        side of such a cell, about a tenth of a cell of the terrain with four subdivisions.
 
         Args:
             radius: m, not below zero.
@@ -180,14 +181,15 @@ def _as_coordinates(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 
 LATTICE_POINTS_PER_CELL = 16, 32
-"""Minimum and maximum number of lattice points along a cell of the terrain."""
+"""Minimum and maximum number of lattice points along a cell of the terrain, before the number is rounded up to a
+multiple of the subdivisions."""
 SHIFTS_PER_RADIUS = 16, 48
-"""Minimum and maximum number of shifts along the radius; the minimum is not reached for radii far below a cell."""
+"""Minimum and maximum number of shifts along the radius; radii below half a cell may have fewer than the minimum."""
 MAX_CONTACT_RADIUS_RATIO = 1.0 - 1e-12
 """Largest distance of the contact from the sphere's vertical axis, as a fraction of the radius. At this distance the
-slope of the sphere is about a million."""
+slope of the sphere is about 700 000."""
 MAX_NEWTON_STEPS = 30
-"""Largest number of Newton steps; four are typical."""
+"""Largest number of iterations of Newton's method, including the evaluation at the start; four are typical."""
 
 
 def offset_terrain(terrain: Terrain, radius: float, subdivisions: int) -> Terrain:
@@ -234,7 +236,7 @@ def _offset_terrain(terrain: Terrain, radius: float, subdivisions: int) -> Terra
 def _search_lattice(
     terrain: Terrain, radius: float, subdivisions: int, origin: Array, counts: tuple[int, int]
 ) -> tuple[Array, float]:
-    """Return the best shifts (n, 2) on the lattice for all points of the offset surface, and the lattice spacing, m."""
+    """Return the best shifts (n, 2) on the lattice for all points of the offset surface, and the shift spacing, m."""
     points_per_cell = min(
         max(SHIFTS_PER_RADIUS[0] * terrain.cell / radius, LATTICE_POINTS_PER_CELL[0]), LATTICE_POINTS_PER_CELL[1]
     )

@@ -1,8 +1,8 @@
 """Compilation of a mechanism and its objectives into independent subproblems, and update of targets.
 
 Closures, joint constraints and cone limits are hard constraints in the first stage; objectives follow, one stage for
-each priority level. Residual blocks that share dofs, directly or through other blocks, form a
-subproblem.
+each priority level, or two if a level has both required and optional objectives. Residual blocks that share dofs,
+directly or through other blocks, form a subproblem.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Problem:
     Attributes:
         objectives, closures: the compiled objectives and closures, in order.
         subproblems: independent parts, each with its packed tables.
-        tree: kinematic tree of the mechanism, with nodes of closing joints.
+        tree: kinematic tree of the mechanism, with nodes of the closing joints that need them.
         length_unit: m; residuals of lengths are divided by it.
         extra_values: start values (m and rad) of the closing joints that have nodes in the tree; in x, which is the
             configuration vector of the tree, they follow q.
@@ -213,7 +213,7 @@ def compile_problem(
         tree = add_spherical_frames(tree, passive_sphericals)
         for k, joint in passive_sphericals.items():
             entries[k] = (*entries[k][:4], replace(entries[k][4], relation=joint.relation))
-    # objective weights do not apply to closures, joint constraints and cones, whose tolerances are in m and rad
+    # position_weight and rotation_weight do not apply to constraints, whose tolerances are in m and rad
     blocks = [
         ResidualBlock(tree, entry[4], active_dofs, length_unit, weights if entry[2] >= 0 else (1.0, 1.0))
         for entry in entries
@@ -312,7 +312,7 @@ def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
 
 
 def same_structure(relation: Relation, other_relation: Relation) -> bool:
-    """Return whether two relations differ only in poses, targets, bounds or functions.
+    """Return whether two relations differ only in poses, world axes, targets, bounds or functions.
 
     Then a problem that was compiled with one of them can be updated to the other in place.
 

@@ -79,8 +79,8 @@ def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance:
 
 
 CLOSURE_PLACEHOLDER = Relation(RelationKind.POSE, ())
-"""Entry for a closure block in the list of relations of a subproblem. The list is only used to find relations that are
-Python functions, and a closure is never a Python function.
+"""Entry for a block of a closure, joint constraint or cone in the list of relations of a subproblem. Such a block is
+never a Python function, and the kernel has its data in the tables.
 """
 
 
@@ -130,7 +130,7 @@ class CompiledProblem:
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """Objectives that the caller gave, or those of the graph."""
+        """Objectives that the caller gave, or those of the graph; then the rest pose that `rest` gives, if any."""
         return self._objectives
 
     def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
@@ -166,7 +166,7 @@ class CompiledProblem:
         return (*objectives, RestPose(None if self._rest is True else self._rest, name="rest"))
 
     def _relations(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
-        """Return the relations of each objective; target angles modulo a full revolution are those nearest to q."""
+        """Return the relations of each objective; with q, angles of the angle mode "nearest" are nearest to q."""
         mechanism, bounds = self.mechanism, self._bounds
         return [
             objective.nearest_relations(mechanism, q, *bounds)
@@ -205,7 +205,7 @@ class CompiledProblem:
         """Hook that runs after each compilation."""
 
     def _reset_options(self) -> None:
-        """Write the bounds and options of the solver to the tables."""
+        """Write the bounds of the solver to the tables, and its options if the method is Levenberg-Marquardt."""
         problem, options = self._problem, self.options
         for subproblem in problem.subproblems:
             if isinstance(self.method, LevenbergMarquardt):
@@ -217,7 +217,7 @@ class CompiledProblem:
             extra_state[len(problem.extra_values) :] = 0.0  # reset slacks: a call must not depend on the previous call
 
     def _recompile_if_stale(self) -> None:
-        """Compile again if the mechanism or the objectives of the graph have changed."""
+        """Update the objectives of the graph; compile again if their number or the mechanism has changed."""
         objectives = self._objectives
         if Frame.edit_count != self._edits or self._given_objectives is None:
             objectives = self._required_objectives() if self._given_objectives is None else self._objectives

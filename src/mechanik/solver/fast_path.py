@@ -65,7 +65,8 @@ ChainSolver = Callable[[Any, Any], Solution | ChainResult | None]
 def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[Relation]) -> ChainSolver | None:
     """Make the fast path to the chain kernel: poses (4, 4) for a `PoseGoal`, positions (3,) for a `PositionGoal`.
 
-    Everything that does not change between calls is computed here. Returns None for other goals.
+    Everything that does not change between calls is computed here. Returns None for other goals, for a `PoseGoal` whose
+    target changes X_b, and for a `PositionGoal` whose X_a has a rotation.
     """
     goal, mechanism, home, bounds = solver.objectives[0], solver.mechanism, solver._mid_configuration, solver._bounds
     is_point = type(goal) is PositionGoal and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
@@ -184,7 +185,10 @@ class FastPath(CompiledProblem):
             )
 
     def _find_chain(self) -> ChainSearch | None:
-        """Return the chain search if the problem is a single pose-like goal of a serial chain, else None."""
+        """Return the chain search for a single pose-like goal of a serial chain; None if the chain kernel does not fit.
+
+        The chain kernel needs `LevenbergMarquardt` without changes, restarts, and default values of most options.
+        """
         self._mid_configuration: Array | None = None
         problem, options, method = self._problem, self.options, self.method
         supported_options = Options(
@@ -220,7 +224,7 @@ class FastPath(CompiledProblem):
         return ChainSearch(chain, self.mechanism.q, options.restarts)
 
     def _refine_failed_chain(self, target: Targets, chain_result: ChainResult, q0: Any) -> Solution | None:
-        """Descend from the best result of a failed chain search to the closest pose; None without a fast path.
+        """Descend from the best result of a failed chain search to the closest pose; None for the general path.
 
         With a seed, the result is the closest pose that the seed leads to, unless the chain search found a clearly
         closer pose. So small changes of the target do not cause jumps.
@@ -285,7 +289,7 @@ class FastPath(CompiledProblem):
         return q if code == DONE and (is_final or self._report_table[SUCCESS] == 1.0) else None
 
     def _save_extra_state(self) -> None:
-        """Save the kernel's variables behind q, and list the quaternions that the kernel does not read."""
+        """Save the kernel's variables behind q, and list the quaternions that the kernel does not move."""
         nq, space = self.mechanism.nq, self.mechanism.space
         self._extra_state = [
             (subproblem.packed.tables["x"][nq:], subproblem.packed.tables["x"][nq:].copy())
@@ -299,7 +303,7 @@ class FastPath(CompiledProblem):
         ]
 
     def _reset_extra_state(self, q0: Array) -> bool:
-        """Reset the kernel's variables behind q; False if a quaternion that the kernel does not read is nearly zero."""
+        """Reset the kernel's variables behind q; False if a quaternion that the kernel does not move is nearly zero."""
         for values, initial_values in self._extra_state:
             values[:] = initial_values
         return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternion_indices)
@@ -310,7 +314,7 @@ class FastPath(CompiledProblem):
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
 
     def _can_write_multiple_targets(self) -> bool:
-        """Return whether only the targets of the given objectives change between calls."""
+        """Return whether the descent kernel can run with new targets of the given objectives and no other changes."""
         has_kernel = isinstance(self.method, LevenbergMarquardt) and not self._is_auto and not self._moves_joints
         are_given = self._given_objectives is not None and len(self._given_objectives) == len(self._objectives)
         are_unchanged = are_given and all(
@@ -320,7 +324,10 @@ class FastPath(CompiledProblem):
         return has_kernel and are_unchanged and self.options.max_seconds == math.inf and self.options.rest_factor == 1.0
 
     def _run_kernel_multi_target(self, targets: Targets, q0: Array, start_time: float) -> Solution | None:
-        """Run the descent kernel on each subproblem with new targets for several objectives; None if it cannot."""
+        """Run the descent kernel on each subproblem with new targets for several objectives.
+
+        Returns None if the general path must handle the call, for example to make restarts.
+        """
         writer = self._multi_target_writer
         assert writer is not None
         values = writer.pack_targets(targets)

@@ -35,7 +35,7 @@ from mechanik.validation import as_rng
 
 
 class GeneralPath(FastPath):
-    """Solver that supports every argument of a call; calls of several threads run one after the other."""
+    """Solver that supports every argument of a call; calls of `_solve` in several threads run one after the other."""
 
     def __init__(self, *arguments: Any) -> None:
         self._owner_thread = 0
@@ -71,7 +71,8 @@ class GeneralPath(FastPath):
         """Solve with every argument of `Solver.solve`; the caller must be inside `_exclusive`.
 
         Args:
-            max_deviation: largest change of each joint value from q0, rad or m. None: no such limit.
+            max_deviation: largest change of each joint value from q0 (clamped to the limits), rad or m; not applied to
+                spherical joints. None: no such limit.
             is_step: whether to run a single iteration and return its result, even if the error increases.
             chain_result: result of the chain kernel for the same arguments, if the caller has run it already.
         """
@@ -138,7 +139,7 @@ class GeneralPath(FastPath):
                 )
             if chain_result.is_solved:  # solved, but `feasible` rejects the solution
                 chain_result = None
-            else:  # not solved: one descent to the closest pose, without restarts
+            else:  # not solved: descents to the closest pose, without restarts
                 options = replace(options, restarts=0)
                 q = chain_result.q if q0 is None else q
         monitor = Monitor(start_time + options.max_seconds, history, callback)

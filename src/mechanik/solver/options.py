@@ -51,7 +51,8 @@ class Options:
         1e-06
 
     Raises:
-        LimitsError: for a value outside its range.
+        LimitsError: a value is outside its range, or is a text.
+        ShapeError, NotFinite: a value is not a number, or is NaN.
 
     Attributes:
         max_iterations: maximum number of iterations of an attempt; with priority levels, of each level of each
@@ -59,7 +60,8 @@ class Options:
         max_seconds: maximum time of a whole solve, s; infinite by default.
         restarts: maximum number of further starts if the first does not lead to success. None: for a serial chain with
             a single pose-like goal, as many as take about half a millisecond; otherwise none. Also none where joints
-            have weights, tolerances are below 1e-11, or a call has limits, locks, a callback or a history.
+            have weights, a tolerance is at most 1e-11 (rad, or m divided by the characteristic length), or a call has
+            limits, locks, a callback or a history.
         tolerance, angle_tolerance: tolerances of the goals and targets of a graph, m and rad; objectives have their
             own.
         smallest_step: a step below this ends a level with status STALLED; rad, or m divided by the characteristic
@@ -138,8 +140,8 @@ def as_collider(
     """Return the collider given as `avoid`, or a new one for the obstacles in `avoid`; None if `avoid` is None.
 
     Args:
-        allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
-            default.
+        allow: pairs of names that are excluded from the collision check.
+        forbid: pairs of names that are included although they are excluded by default.
 
     Raises:
         StructureError: `avoid` is a collider of another mechanism.
@@ -161,7 +163,9 @@ def as_collider(
 INITIAL_DAMPING = 0.04
 """Levenberg-Marquardt damping at the start of an attempt. Tuned on random targets of a Panda and a UR5."""
 ATTEMPT_ITERATIONS = 40
-"""Iterations after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a UR5."""
+"""Iterations in a level after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a
+UR5.
+"""
 
 
 def write_options(
@@ -204,7 +208,7 @@ def write_options(
 DofNames = Iterable[str | Joint]
 """Joints by name or object, or dofs by name."""
 MIN_DOF_WEIGHT = 1e-6
-"""Smallest mobility weight of a dof, reached at a user weight of 1e6."""
+"""Smallest mobility weight of a dof, reached at user weights of 1e6 and more."""
 
 
 def dof_indices(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], list[int]]:
@@ -282,7 +286,7 @@ def as_weights(
 ) -> tuple[dict[int, float], Array]:
     """Return the factors on objective weights by objective index, and the mobility weight of each dof, (nv,).
 
-    The mobility weight of a dof is the inverse of the weight that the user gives; 1 by default.
+    The mobility weight of a dof is the inverse of the user's weight, at least MIN_DOF_WEIGHT; 1 by default.
     """
     factors: dict[int, float] = {}
     dof_weights = np.ones(mechanism.nv)

@@ -60,9 +60,9 @@ STATUS_BY_CODE = (
     Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT, Status.NOT_CLOSED, Status.TIMEOUT, Status.STOPPED,
     Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START, Status.IN_COLLISION,
 )  # fmt: skip
-"""Status by the kernel's status code, ordered from best to worst. The second TIMEOUT is a stage that was not started
-because the time was up. The kernel does not write the last four: three are for rows of a batch, and collisions are
-checked after the solve.
+"""Status by status code; the first eight are ordered from best to worst. The second TIMEOUT is a stage that was not
+started because the attempt ended earlier. The kernel does not write the last six: methods that iterate in Python write
+STOPPED and DIVERGED, three are for rows of a batch, and collisions are checked after the solve.
 """
 IN_COLLISION_CODE = STATUS_BY_CODE.index(Status.IN_COLLISION)
 
@@ -201,8 +201,8 @@ class Solution:
         """Whether the solve succeeded.
 
         True if every required objective is within its tolerance, all loops and joint constraints hold, nothing that was
-        to be avoided is in collision, and `feasible` accepts q. Every dof that may move is within its limits, also
-        without success.
+        to be avoided is in collision, and `feasible` accepts q. Every scalar dof in q that may move is within its
+        limits, also without success.
         """
         return not self.contacts and self._is_met
 
@@ -336,7 +336,7 @@ class Solution:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Unique name of each objective: its own name, or its class, followed by its index where that is not unique."""
+        """Name of each objective: its own name, with its index if several have it; or its class and its index."""
         return objective_names(self.objectives)
 
     @property
@@ -391,8 +391,8 @@ class Solution:
     def active_limits(self) -> Mapping[str, str]:
         """Dofs at a limit, "lower" or "upper" by name, and joints at the edge of their cone, "cone" by name.
 
-        The dofs of closing joints are included. For a joint with several rotations, solvers observe only the limits of
-        its translations and its cone.
+        The dofs of closing joints are included. For a closing joint with several rotations, solvers observe only the
+        limits of its translations and its cone.
         """
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
@@ -475,7 +475,8 @@ class Solution:
     def _feasible_motions(self) -> Array:
         """Basis (nv, k) of the motions that loops and joint constraints allow; the identity if there are neither.
 
-        Lengths are divided by the characteristic length of the mechanism.
+        With loops or joint constraints, the motions are orthonormal after lengths are divided by the characteristic
+        length of the mechanism.
         """
         mechanism = self.mechanism
         if not mechanism.closures and not mechanism.joint_constraints:
@@ -509,7 +510,7 @@ class Solution:
 
 
 def objective_names(objectives: Sequence[Objective]) -> tuple[str, ...]:
-    """Return a unique name for each objective: its own or its class, followed by its index where not unique."""
+    """Return a name for each objective: its own, with its index if several have it; or its class and its index."""
     names = [objective.name or f"{type(objective).__name__} {k}" for k, objective in enumerate(objectives)]
     return tuple(name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names))
 

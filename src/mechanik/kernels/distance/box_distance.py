@@ -26,8 +26,8 @@ from ..compiler import inline, subroutine
 from .primitive_distance import EQUAL_RATIO, MIN_LENGTH, clamp, result_in_world, swap_shapes, to_local_vector
 
 NEAR_RATIO = 1e-6
-"""Share of the size of a pair. At shorter distances the normal of a face is more accurate than the vector between the
-nearest points."""
+"""Share of the size of a pair. At shorter distances, if a face gives the same distance as the nearest points, the
+normal of the face is more accurate than the vector between these points."""
 
 
 @inline
@@ -69,7 +69,7 @@ def box_point(B, hx, hy, hz, A):
 
 @inline
 def edge_separation(cx, cy, hx, hy, ux, uy):
-    """Return the separation of box and segment along the normal of the segment and the z axis; -inf if parallel."""
+    """Return the separation along the common normal of the segment and an edge along z; -inf if they are parallel."""
     norm = math.sqrt(ux * ux + uy * uy)
     return (abs(cx * uy - cy * ux) - hx * abs(uy) - hy * abs(ux)) / norm if norm > EQUAL_RATIO else -math.inf
 
@@ -296,12 +296,12 @@ def rotate_axis_back(k, v):
 
 @inline
 def edge_pair_separation(cx, cy, hx, hy, u, p, q, hp, hq):
-    """Return the separation of two boxes along the normal of an edge along u and an edge along z; -inf if parallel.
+    """Return the separation of two boxes along the common normal of edges along u and along z; -inf if parallel.
 
     Args:
         cx, cy: centre of the second box in the frame of the first.
         hx, hy: half edges of the first box.
-        u, p, q: (x, y) of the axes of the second box.
+        u, p, q: axes of the second box; only x and y are used.
         hp, hq: half edges of the second box along p and q.
     """
     norm = math.sqrt(u[0] * u[0] + u[1] * u[1])
@@ -479,7 +479,10 @@ def face_separation(c, h, u, v, w, o):
 
 @inline
 def edge_separations(k, c, h, u, v, w, o):
-    """Return the largest separation of edges of the first box along axis k and edges of the second, and their axis."""
+    """Return the largest separation of edges along axis k of the first box and edges along an axis of the second box.
+
+    The index of the axis of the second box is returned, too.
+    """
     x, y, _ = rotate_axis_last(k, c)
     hx, hy, _ = rotate_axis_last(k, h)
     u, v, w = rotate_axis_last(k, u), rotate_axis_last(k, v), rotate_axis_last(k, w)

@@ -3,10 +3,10 @@
 Bounding spheres and the box tree discard pairs that are far apart; only the others are measured exactly. The gradient
 of a distance is n . (velocity of the point on B - velocity of the point on A) for each column of v.
 
-All work data is in one array `work` (nodes + moving shapes + moving bodies, 16), since each further array needs another
-allocation. Its rows are the world poses of the nodes; the world poses of the shapes, with the centre of the bounding
-sphere at WORK_CENTRE and 1 at WORK_IS_CURRENT after an update; and the bodies, with their centres at WORK_CENTRE. The
-arguments for a point are an array, a row, and the index of the point's first coordinate in that row.
+All poses and centres are in one array `work` (nodes + moving shapes + moving bodies, 16), since each further array
+needs another allocation. Its rows are the world poses of the nodes; the world poses of the shapes, with the centre of
+the bounding sphere at WORK_CENTRE and 1 at WORK_IS_CURRENT after an update; and the bodies, with their centres at
+WORK_CENTRE. The arguments for a point are an array, a row, and the index of the point's first coordinate in that row.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def measure_static(
     """Measure all pairs of a shape of the moving body b and the static shape j, like `measure_pair`.
 
     Args:
-        row: row of the tree with shape j; -1 for a half-space.
+        tree_row: row of the tree with shape j; -1 for a half-space.
     """
     if work[first_shape + int(bodies[b, FIRST_SHAPE]), WORK_IS_CURRENT] == 0.0:
         update_shape_poses(shapes, bodies, b, first_shape, work)
@@ -413,7 +413,7 @@ def translation_rate(work, node, axis, results, k):
 
 @inline
 def add_point_gradient(nodes, work, node, results, k, point_column, sign, out, n, row):
-    """Add the velocity of one of the two points along the normal, per unit of each column of a node, to out[n, row].
+    """Add `sign` times the velocity of a point along the normal, per unit of each column of a node, to out[n, row].
 
     The point begins at column `point_column` of row k of `results`; n is the index of the configuration.
     """
@@ -434,7 +434,7 @@ def add_point_gradient(nodes, work, node, results, k, point_column, sign, out, n
 def distance_gradient(nodes, work, node_a, node_b, results, k, out, n, row):
     """Write the gradient with respect to v (nv,) of the distance in row k of `results` into out[n, row].
 
-    Nodes above both bodies move both points equally and do not change the distance.
+    Nodes above both bodies move the bodies together and do not change the distance.
 
     Args:
         work: world poses of the nodes.

@@ -13,8 +13,9 @@ translation out of a prism may end inside the next prism. So only these directio
 triangle, the normal of the last separating plane when the core is lifted, and the directions out of the bottom and the
 outer walls of the field.
 
-The letters of the code: Q (6, 3) are the corners of a prism; b, V and T are a core, its points and its pose in the
-frame of the field; W is a work array.
+The letters of the code: Q (6, 3) are the corners of a prism, relative to the first corner of its cell; b, V and T are a
+core, its points and its pose in the frame of the field, or relative to the origin of Q in functions that take Q but not
+`points`; W is a work array.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ def cells_near(points, field, box, reach):
     """Return the cells within `reach` (m) of a box, in the projection on x and y.
 
     `box` is the low and the high corner, see `bounding_box`.
+
     Returns:
         First column, end column, first row, end row. The ends are excluded. At least the nearest cell is included.
     """
@@ -123,7 +125,8 @@ def cells_near(points, field, box, reach):
 def cell_range(range_start, range_end, cell_width, cell_count):
     """Return the first and the end index of the cells of width `cell_width` between `range_start` and `range_end`.
 
-    All are in m, measured from the low edge of the grid.
+    The range and the width are in m, and the range is measured from the low edge of the grid. The cells are clipped to
+    the grid, and the end is excluded.
     """
     # clipped as floats first, since infinity cannot be converted to an integer
     first_cell = int(min(max(range_start / cell_width - 1e-9, 0.0), cell_count - 1.0))
@@ -146,7 +149,7 @@ NO_CONTACT = (math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 MAX_LIFTS = 60
 """Largest number of iterations of `depth_by_lifting`."""
 ZERO_LENGTH_RATIO = 1e-9
-"""Lengths below this ratio of the size of the prism, or of the distance, count as zero."""
+"""Lengths below this ratio of the first lift plus the edges of the cell, or of the distance, count as zero."""
 SAME_PLANE_COSINE = 1.0 - 1e-10
 """Cosine of the largest rotation of a plane while its normal is refined. A plane that rotates more has moved past an
 edge."""
@@ -235,7 +238,8 @@ def deepest_prism(points, field, b, V, T, box, Q, W):
 def prism_penetration(points, field, c, r, half, b, V, T, Q, W, upper_bound):
     """Return the distance result of a core that overlaps a prism, along directions that leave the field.
 
-    The result is NO_CONTACT if core and prism are separated, or if the result is not below `upper_bound` (m).
+    The result is NO_CONTACT if core and prism are separated, or if the distance along the normal of the triangle is not
+    below `upper_bound` (m).
     """
     x, y, z = write_prism(points, field, c, r, half, Q)
     T = translate_pose(T, -x, -y, -z)
@@ -456,7 +460,8 @@ def height_field_support(points, field, x, y, z):
 def cylinder_sphere(radius, half_length, A, sphere_radius, B):
     """Return the distance result of a cylinder at A and a sphere at B.
 
-    In the plane through the axis and the centre of the sphere, it is the distance between a rectangle and a point.
+    In the plane through the axis and the centre of the sphere, the distance is that between a rectangle and a point,
+    minus the radius of the sphere.
     """
     x, y, z = B[9] - A[9], B[10] - A[10], B[11] - A[11]
     x, y, z = A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z

@@ -1,9 +1,10 @@
-"""One sweep of cyclic coordinate descent: each joint in order moves to the value that minimises the cost exactly.
+"""One sweep of cyclic coordinate descent: each joint in order moves to the value that minimises the cost.
 
 For a rotation by t about an axis, the cost of all points, directions and poses together is a sinusoid a cos t + b sin
-t (Wang and Chen 1991, equations 14 to 18), so a hinge has a closed form, also within limits. All three dofs of a
-spherical joint move at once, by a quaternion (Blow 2002), also within a cone. A value that several joints share is
-found by a line search. The cost, `sides` and `frames` are defined in `ccd_cost.py`.
+t (Wang and Chen 1991, equations 14 to 18), so a hinge has a closed form, also within limits. Lines, planes and
+right angles add a second harmonic, whose minimum is found by samples and Newton's method. All three dofs of a spherical
+joint move at once, by a quaternion (Blow 2002), also within a cone. A value that several joints share is found by a
+line search. The cost, `sides` and `frames` are defined in `ccd_cost.py`.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ def rotate_spherical(
 ):
     """Rotate a spherical joint to the minimum of the cost; return the angle (rad).
 
-    A single point or direction is reached by the smallest rotation; several, or a pose, by the best rotation. With
-    lines or planes among the goals, or with a cone, rotations about single axes follow. They do not increase the cost
-    if `blend` is 1.
+    For a single point or direction this is the smallest rotation towards it; for several, or for a pose, the best
+    rotation. With a cone, rotations about single axes follow. With lines, planes or right angles among the goals, there
+    are only rotations about single axes. Rotations about single axes do not increase the cost if `blend` is 1.
 
     Args:
         quaternion_offset: offset of the joint's quaternion in `floats`.
@@ -85,7 +86,7 @@ def rotate_spherical(
         cone: index of the block that is the joint's cone; -1 if it has none.
         sides: (blocks,) the row of the node.
         frames: (blocks, 24), updated.
-        max_angle: largest rotation, rad.
+        max_angle: largest rotation, rad; a rotation back into the cone may be larger.
         blend: fraction of each rotation that is applied.
         cosine: cosine of the half angle of the cone.
         work: (SPHERICAL_WORK_FLOATS,), work array.

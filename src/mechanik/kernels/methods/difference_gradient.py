@@ -93,7 +93,7 @@ def difference_gradient(
 
     Args:
         ints, floats: the packed problem; the poses belong to the table `trial`.
-        block_count: number of blocks in the cost; they are the first blocks.
+        block_count: number of blocks in the cost; they are the first blocks, and their frames A are fixed in the world.
         columns: (nodes, 3), the columns of the dofs of a node; -1 for none.
         d: difference, in units of the columns.
         gradient: (n,), written.

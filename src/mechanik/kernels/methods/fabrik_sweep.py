@@ -44,7 +44,7 @@ direction."""
 TIE_RATIO = 1e-11
 """Weight that prefers the smallest of rotations that fit equally well, as a ratio of the sum of |B|."""
 PARALLEL_TOLERANCE = 1e-12
-"""Largest difference of 1 and the cosine between two axes that count as parallel."""
+"""Axes count as parallel, or opposite, if 1 minus the absolute cosine between them is below this."""
 
 
 @subroutine
@@ -182,11 +182,11 @@ def backward_reach(
     p: Array,
     target: Array,
 ) -> None:
-    """Write the target position of each node, from the tips to the base, from the target positions of its effectors.
+    """Write target position and weight of each node, from the tips to the base, from its effectors of generation 0.
 
     A bone keeps its length. It starts at the target of its effector and points to the present position of its joint.
-    A link with a pose goal moves rigidly to its target pose. Where several bones meet, the target is their weighted
-    mean.
+    A link with a pose goal moves rigidly to its target pose. Where several bones meet, the target is the weighted
+    mean of their ends. A node without such effectors keeps its position.
     """
     n = nodes.shape[0]
     for i in range(n - 1, -1, -1):
@@ -235,13 +235,13 @@ def sum_over_effectors(
 
     a is the present position of an effector, before the iteration, and b its target position, both in the frame of the
     node. Generations are added until one of them gives the joint a direction; for hinges, `extra_generations` more are
-    added.
+    added. For sliding joints only generation 0 is used.
 
     Args:
         i, kind: index of the node and its kind.
         X: (n, 12) poses of the nodes before the iteration.
         Y: pose of the node after the joints above have moved.
-        min_offset: effectors nearer than this distance (m) give no direction.
+        min_offset: effectors nearer than this distance (m) to the joint, or to the axis of a hinge, give no direction.
         B, translation: (3, 3) and (3,), written. The translation is in m.
 
     Returns:

@@ -1,6 +1,6 @@
 """Steps of least-squares methods: damped, selectively damped, Newton, null space, and within limits.
 
-All minimise |e + J step|^2, with the residual e (m,), its Jacobian J (m, n) and a damping. The dense linear algebra
+The steps reduce |e + J step|^2, with the residual e (m,) and its Jacobian J (m, n). The dense linear algebra
 (Cholesky, singular values) is written for the small sizes of these matrices. v is the index of a column, r of a row.
 """
 
@@ -21,7 +21,7 @@ MAX_JACOBI_SWEEPS = 40
 ORTHOGONAL_COSINE = 1e-15
 """Cosine below which two vectors count as orthogonal."""
 ZERO_SINGULAR_RATIO = 1e-15
-"""Ratio of the norm of the matrix below which a singular value is a rounding error and counts as zero."""
+"""Ratio to the Frobenius norm of the matrix below which a singular value is a rounding error and counts as zero."""
 
 
 @subroutine
@@ -53,7 +53,8 @@ def solve_positive_definite(A, b):
 def singular_values(A, U, s, V):
     """Compute the singular value decomposition A = sum of s_i u_i v_i' by one-sided Jacobi rotations (Hestenes 1958).
 
-    Small singular values are as accurate as large ones.
+    Small singular values are at least as accurate as with bidiagonalization. Those below ZERO_SINGULAR_RATIO times the
+    norm of A are set to zero.
 
     Args:
         A: (m, n), of any shape and rank; not changed.
@@ -87,7 +88,8 @@ def singular_values(A, U, s, V):
 def orthogonalize_rows(W, R, s):
     """Rotate the rows of W (k, l) until they are orthogonal; write their lengths to s and their directions to W.
 
-    R (k, k) becomes the rotation: R W_before = diag(s) W_after. The rows of W and R are sorted by s, largest first.
+    R (k, k) becomes the orthogonal matrix with R W_before = diag(s) W_after. The rows of W and R are sorted by s,
+    largest first.
     """
     k, length = W.shape
     total_square = 0.0
@@ -155,17 +157,17 @@ MIN_SLOPE_RATIO = 1e-12
 MIN_SINGULAR_VALUE = 1e-10
 """Smaller singular values are skipped by selective damping, as in the program of Buss and Kim."""
 RANK_TOLERANCE = 1e-9
-"""Singular values below this ratio of the largest are rounding errors, as are their vectors, and are skipped."""
+"""Singular values below this ratio of the largest, and their vectors, are rounding errors; `newton_step` skips them."""
 
 
 @kernel("void(f8[::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1])")
 def clip_errors(residual: Array, jacobian: Array, effectors: IndexTable, max_norm: Array, e: Array, J: Array) -> None:
-    """Copy the residual to e and the Jacobian to J, and shorten each effector's residual to its `max_norm`.
+    """Copy the residual to e and the Jacobian to J, and shorten residuals of effectors that exceed `max_norm`.
 
     Args:
         residual, jacobian: (m,) and (m, n).
         effectors: (k, 2), first row and end row (exclusive) of each effector.
-        max_norm: (k,), largest norm of each effector's residual.
+        max_norm: (k,), largest norm of each effector's residual; (0,): nothing is shortened.
         e, J: (m,) and (m, n), written.
     """
     m, n = jacobian.shape
@@ -196,10 +198,10 @@ def update_active_limits(
     J: Array,
     soft_J: Array,
 ) -> bool:
-    """Hold the columns whose step would leave their limits; if there are none, release held columns.
+    """Hold the columns at a limit that the step moves outwards; if there are none, release held columns.
 
-    The entries of held columns become zero in J. A held column is released, once at most, if the linear model decreases
-    for a motion away from the limit.
+    The entries of held columns become zero in J and soft_J. A held column is released, once at most, if the linear
+    model decreases for a motion away from the limit.
 
     Args:
         ints, floats: the packed problem, with the step in its table `step`.
@@ -352,7 +354,7 @@ def selective_step(
     Args:
         e, J: residual (m,) and Jacobian (m, n).
         effectors: (k, 2), first row and end row (exclusive) of each effector.
-        gamma_max: largest change of a column, in units of the columns.
+        gamma_max: largest change of a column by one singular vector, in units of the columns; their sum may be larger.
         U, s, V: written: the singular value decomposition of J, see `singular_values`.
         rho: (n,), written: sum over the effectors of the distance that each moves for a unit of the column.
         step: (n,), written.

@@ -80,7 +80,8 @@ def round_corners(
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
         unit: (nq,) scale of each element of q.
-        step: largest distance between collision checks on an arc, in units.
+        step: distance between collision checks on an arc, in units; approximate, since the number of checks depends on
+            the chord of the arc.
         x: (n, nq) waypoints of the path.
         out: (m, nq) written; it needs space for a waypoint every ARC_SPACING and for MIN_ARC_PIECES + 1 at each corner.
         state: (SEARCH_STATE_INTS,); its element CHECK_COUNT is increased.

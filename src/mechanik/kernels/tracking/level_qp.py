@@ -61,8 +61,8 @@ OPTION_COUNT = 7
 # result of a step
 STEP_MOVED, STEP_BRAKED, STEP_STOPPED = range(3)
 """STEP_MOVED: the step is within all limits. STEP_BRAKED: the acceleration limits are exceeded, because loops or bounds
-on several columns leave no velocity within all limits. STEP_STOPPED: the mechanism stops, because no velocity is
-feasible even without the acceleration limits."""
+on several columns leave no velocity within all limits. STEP_STOPPED: the mechanism stops, because no feasible
+velocity is found, even without the acceleration limits."""
 
 # the active bound of a column's velocity; negative for the lower bound
 NOT_LIMITED, LIMITED_BY_ACCELERATION, LIMITED_BY_VELOCITY, LIMITED_BY_POSITION = range(4)
@@ -132,7 +132,7 @@ MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 20, 7
 
 DEPENDENT_BOUND_RATIO = 1e-13
 """A bound depends linearly on the active bounds if the squared part of its normal in their null space is below this
-ratio of its squared normal, in the metric of the Hessian."""
+ratio of its squared normal, in the metric of the inverse Hessian."""
 
 
 @subroutine

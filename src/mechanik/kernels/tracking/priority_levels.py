@@ -105,7 +105,7 @@ def bound_rates(ints, floats, column_table, options, x, n, are_all_coupled):
         )
         rate = column_table[RATE, v]
         if max_acceleration < math.inf:
-            # if rounding makes the bounds contradict each other, the limit of the value has priority
+            # if the bounds contradict each other, the limits of value and velocity have priority over the acceleration
             column_table[RATE_MIN, v], column_table[RATE_MAX, v] = (
                 min(max(low_rate, rate - max_acceleration * dt), high_rate),
                 max(min(high_rate, rate + max_acceleration * dt), low_rate),
@@ -165,10 +165,11 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
 
     Args:
         A: (m, n) written: the Jacobian.
-        e, past_error: (m,) written: the residual for the present targets, and for the previous targets; for a row with
-            a band, both are the present residual, minus the nearer end of the band if the residual is outside.
-        band: (m, 3) written: lower and upper end of a row's band, relative to e, and 1 if the row is active, 0 if it is
-            inside its band.
+        e, past_error: (m,) written: the residual for the present targets, and for the previous targets; for a
+            Python function, both are the present residual; for a row with a band too, minus the nearer end of the band
+            if the residual is outside.
+        band: (m, 3) written: lower and upper end of a row's band, shifted like e, and 1 if the row is active, 0 if it
+            is inside its band.
         previous_residual: (rows,) residual of all rows for the previous targets.
         n: number of columns.
     """
@@ -215,10 +216,10 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
 
 @subroutine
 def feasible_speed_share(column_table, options, B, y, n, d, gain):
-    """Return the share of the velocities B y with which all columns can stop where the error is zero.
+    """Return the share of the velocities B y that is within the velocity limits and can stop where the error is zero.
 
-    To first order, the remaining distance of each column is its velocity divided by the gain (1/s). All columns have
-    the share of the slowest column, so the direction of the motion stays the same.
+    To first order, the remaining distance of each column is its velocity divided by the gain (1/s). The smallest share
+    of a column is used for all columns, so the direction of the motion stays the same.
     """
     share = 1.0
     for v in range(n):
@@ -318,7 +319,7 @@ def solve_levels(
         target_motion: (stages, n + 1) the previous motion of the targets, and 1 if it was a jump; written.
         is_repeated: whether this time step is solved again; then jumps of targets are not detected again.
         B: (n, n) the first d columns span the free velocities; overwritten.
-        is_orthonormal: whether the columns of B are orthonormal.
+        is_orthonormal: whether B is the identity; then its columns stay orthonormal at all levels.
         extra_rows, extra_bounds: (.., n) and (.., 4) k further rows and the bounds of their rates, with free rows at
             the end for the soft rows with bands.
         base: (n,) velocities to which B y is added; overwritten by the result.

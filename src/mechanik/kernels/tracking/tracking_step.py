@@ -2,8 +2,8 @@
 
 Gaussian elimination with complete pivoting splits the columns into independent and dependent ones, to first order; the
 dependent columns also close the loops after a step. Columns without velocity and acceleration limits become dependent
-first. So limited columns are exactly within their limits if their number is at most the number of dofs of the
-mechanism.
+first, if their pivots are large enough. So if the number of limited columns is at most the number of dofs of the
+mechanism, they are usually independent and exactly within their limits.
 
 The letters of the code: M is the Jacobian of the hard rows, m the number of these rows and r the index of a row, n the
 number of columns and v the index of a column. u is the index of a column within a block. B (n, d) maps the d
@@ -59,7 +59,7 @@ def gather_hard_rows(ints, floats, M, n):
 
 @subroutine
 def read_hard_residual(ints, floats, buffer, e):
-    """Read the residual of the rows that `gather_hard_rows` gathers into e, and return its largest magnitude.
+    """Write into e the residual of the rows that `gather_hard_rows` gathers, and return its largest magnitude.
 
     Args:
         buffer: the residual buffer (0 or 1) that is read.
@@ -191,7 +191,8 @@ def add_closure_step(M, K, n, pivot_count, pivot_rows, pivot_columns, e, step):
 MAX_CLOSURE_STEPS = 8
 """Largest number of Newton steps that close the loops; two or three suffice at time steps of 1 ms."""
 MAX_STEP_PASSES = 3
-"""Largest number of solves for the velocities; each uses the loop curvature that the previous solve has found."""
+"""Largest number of passes that solve the levels, and of passes that brake. A pass that solves the levels uses the loop
+curvature that the previous pass has found."""
 COUPLED_OVERSHOOT = 1e-7
 """Share by which the velocity of a dependent column may exceed its bound. It is below 1 - COUPLED_LIMIT_SHARE, so that
 the limit is not exceeded."""
@@ -249,8 +250,9 @@ def find_braking_velocities(
     """Write into `base` velocities near the present velocities, within position and velocity limits.
 
     The velocities are as near as possible to the present velocities times `slowdown`, the share that
-    LIMIT_APPROACH_RATE leaves after one time step. The acceleration limits are not enforced; they only weight the
-    changes of the velocities. The bounds of further rows are extended to contain the rate 0.
+    LIMIT_APPROACH_RATE leaves after one time step (1 if this rate is infinite). The acceleration limits are not
+    enforced; they only weight the changes of the velocities. The bounds of further rows are extended to contain the
+    rate 0.
 
     Returns:
         False if the bounds are infeasible.
@@ -321,7 +323,7 @@ def is_within_bounds(column_table, options, rates, pivot_of_column, n):
 
 @subroutine
 def is_within_acceleration(column_table, options, n):
-    """Return whether the velocities that `find_braking_velocities` has written are within the acceleration limits."""
+    """Return whether the changes from START_RATE to RATE are within the acceleration limits."""
     shortest_time = 0.0
     for v in range(n):
         shortest_time = max(

@@ -1,6 +1,7 @@
 """Post-processing of planned paths: shortcuts, rounded corners, smoothing along loops, waypoints for the spline.
 
-Shortcuts and corners are implemented in Python for loops and spherical joints, and in kernels for Euclidean spaces.
+Shortcuts and corners are implemented in kernels for Euclidean spaces, and in Python for other spaces (loops, spherical
+joints, cone limits).
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from mechanik.tiers import kernel_module
 MAX_SHORTCUTS = 120
 """Largest number of random shortcuts."""
 MAX_FAILED_SHORTCUTS = 40
-"""Number of consecutive failed shortcuts (not shorter or not free) after which shortening ends."""
+"""Number of consecutive failed shortcuts (on one segment, not shorter, or not free) after which shortening ends in the
+kernel; in Python it ends after one more."""
 ARC_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Size of the arc at a corner as shares of the shorter side, tried in this order; the first free arc is used."""
 BLEND_STEP = 0.06
-"""Planning units: distance between the waypoints on a rounded corner."""
+"""Planning units: approximate distance between the waypoints on a rounded corner."""
 SMOOTHING_SWEEPS = 12
 """Number of smoothing sweeps over all waypoints."""
 SAME_DISTANCE = 1e-9
@@ -117,7 +119,10 @@ def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
 
 
 def smooth_along_loops(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Move each waypoint repeatedly halfway to the midpoint of its neighbours; for dense waypoints along loops."""
+    """Move each inner waypoint repeatedly halfway to the midpoint of its neighbours, where loops close and it is free.
+
+    For dense waypoints along loops.
+    """
     q = q.copy()
     for sweep in range(2 * SMOOTHING_SWEEPS):
         indices = np.arange(1 + sweep % 2, len(q) - 1, 2)
@@ -159,7 +164,7 @@ def _rounded_corner(space: PlanningSpace, corner: Array, to_start: Array, to_end
 
 
 def _skip_waypoints(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Skip waypoints: connect each waypoint to a later waypoint by a free segment, which is searched by bisection."""
+    """Skip waypoints: connect each waypoint to a far waypoint, searched by halving the number of skipped waypoints."""
     pieces, k = [q[:1]], 0
     while k < len(q) - 1:
         target = len(q) - 1
@@ -204,11 +209,11 @@ shortcut_kernel = kernel_module("planning.path_shortening")
 corner_kernel = kernel_module("planning.corner_rounding")
 
 CHECKS_PER_CALL = 1000
-"""Number of collision checks in one kernel call; the deadline is checked between calls."""
+"""Number of collision checks after which a kernel call pauses; the deadline is checked between calls."""
 
 
 def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
-    """Shorten the path with waypoints q (N, nq) in a kernel, at most until the deadline; only for Euclidean spaces."""
+    """Shorten the path with waypoints q (N, nq) in a kernel, about until the deadline; only for Euclidean spaces."""
     scene = space.scene()
     if scene is None:
         return q[[0, -1]]
@@ -265,8 +270,8 @@ def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array
 def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
     """Whether the spline through the waypoints q (N, nq) keeps the clearance, checked about every 0.01 rad or 5 mm.
 
-    Without SciPy the spline of a mechanism with loops or spherical joints cannot be fitted; it counts as free, because
-    it cannot be retimed either.
+    Without SciPy, a spline that the kernel cannot check (loops, spherical joints, cone limits or too many samples)
+    counts as free, because it cannot be retimed either.
     """
     scene, collider = space.scene(), space.collider
     if scene is None or collider is None:
@@ -299,7 +304,7 @@ def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
 
 
 def _dense_parameters(space: PlanningSpace, curve: JointSpline) -> Array:
-    """Parameters s (M,) along a spline at which no dof moves by more than about 0.01 rad or 5 mm."""
+    """Parameters s (M,) along a spline, between which no dof moves by more than about 0.01 rad or 5 mm."""
     q_waypoints = np.vstack([curve.coefficients[3], curve.configurations(curve.s[-1:])])
     changes = np.abs(space.scaled_difference(q_waypoints[:-1], q_waypoints[1:])).max(axis=1)
     counts = np.maximum(np.ceil(changes / CERTIFY_STEP), 1.0).astype(np.int64)

@@ -52,9 +52,9 @@ class PlannedPath(Path):
         mechanism: the mechanism of the waypoints; the path does not move it.
         q: (N, nq) waypoints from the start to the goal; read-only.
         s: (N,) share of the path's length up to each waypoint, from 0 to 1; read-only.
-        planner: "straight" if the straight segment is free, else the name of the planner.
+        planner: "straight" if the path is a straight segment or a single waypoint, else the name of the planner.
         goal: index of the goal where the path ends, among the valid goals sorted by distance from the start.
-        seconds: wall time of the call, s.
+        seconds: wall time of the call without waiting for the compilation of kernels, s.
         min_distance: smallest distance measured along the path, m; infinite if nothing is avoided.
         is_certain: whether it is proven that the clearance is kept everywhere on the path: between two checks, no point
             of a link moves far enough to violate it. If false, the path is only checked every 0.01 rad or 5 mm.
@@ -90,12 +90,13 @@ KERNELS = (
 )  # fmt: skip
 """Kernels that must be compiled before planning; without compilation no path would be found in the default time."""
 SEARCH_MARGIN = 1e-3
-"""m: largest extra clearance during the search; it is smaller if the start or a goal has less."""
+"""m: largest extra clearance during the search; it is smaller if the start or a goal exceeds the clearance by less than
+twice this length."""
 STRAIGHT_GOALS = 6
 """Number of nearest goals to which a straight segment is tried first."""
 MAX_SEARCHES = 3
-"""Largest number of searches, and of improved versions of the path that a search finds. If the certificate finds a
-collision, the next search or version uses half the check step."""
+"""Largest number of searches, and of improved versions of the path that a search finds. If a path is not
+acceptable (`_is_acceptable`), the next search or version uses half the check step."""
 CertifiedPath = tuple[Array, str, tuple[float, bool]]
 """Waypoints (N, nq), name of the planner, and (smallest distance in m, whether the path is proven free)."""
 
@@ -117,10 +118,10 @@ def plan(
 ) -> PlannedPath:
     """Find a collision-free path from the start to a goal; loops stay closed along the path.
 
-    The straight segment is used if it is free. Otherwise the path of the planner is shortened and its corners are
-    rounded. At the end the path is checked every 0.01 rad or 5 mm, and for mechanisms without loops also between these
-    configurations (`PlannedPath.is_certain`). If possible, waypoints are inserted until the spline that `mk.retime`
-    fits through them is collision-free, too.
+    By default the straight segment is used if it is free. Otherwise the path of the planner is shortened and its
+    corners are rounded. At the end the path is checked every 0.01 rad or 5 mm, and for mechanisms without loops also
+    between these configurations (`PlannedPath.is_certain`). If possible, waypoints are inserted until the spline that
+    `mk.retime` fits through them is collision-free, too.
 
     Args:
         mechanism: the mechanism; it is not moved.
@@ -133,7 +134,8 @@ def plan(
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
         planner: "auto" tries the straight segment first and then RRT-Connect; "rrt_connect" uses only RRT-Connect.
-        max_seconds: s, wall time until the result or a `PlanningError`.
+        max_seconds: s, wall time until the search ends; waiting for the compilation of kernels does not count, and the
+            final checks may take longer.
         lock: joints or dofs that must not move.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
         rng: random generator. With the default, every call in every thread returns the same path, unless the time limit
@@ -145,6 +147,8 @@ def plan(
     Raises:
         PlanningError: the start or all goals are invalid, or no path was found in time.
         UnknownName: there is no such planner.
+        StructureError: no link has a collision shape, but `avoid` is not empty.
+        LimitsError: `max_seconds` is not positive.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -191,7 +195,7 @@ def _search(
     deadline: float,
     rng: np.random.Generator,
 ) -> CertifiedPath:
-    """Find a path that is proven free; otherwise the path with the largest distance among those without collision."""
+    """Find an acceptable path (`_is_acceptable`), else the path with the largest distance among the free paths."""
     if space.max_difference(start, goals[0]) < 1e-12:
         certificate = certify_path(space, np.array([start, goals[0]]), clearance, deadline)
         return goals[:1], "straight", (certificate.min_distance, certificate.is_certain)
@@ -246,7 +250,8 @@ def _is_acceptable(space: PlanningSpace, certificate: PathCertificate, clearance
 def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Iterator[Array]:
     """Yield improved paths, each with half the check step of the previous one; then q (N, nq) itself.
 
-    An improved path is shortened, and its corners are rounded. Along loops, it is smoothed instead.
+    An improved path is shortened, and its corners are rounded. Along loops, it is shortened and
+    smoothed.
     """
     for _ in range(MAX_SEARCHES):
         if space.is_euclidean:

@@ -20,11 +20,13 @@ from mechanik.spatial.array import Array
 DUPLICATE_DISTANCE = 1e-9
 """rad and m: waypoints closer than this are duplicates."""
 MAX_CLOSURE_ERROR = 1e-7
-"""m and rad: largest loop closure error of the spline itself; the loops of a trajectory are closed by projection."""
+"""m and rad: largest error of loops and joint constraints of the spline itself; the loops of a trajectory are closed by
+projection.
+"""
 MAX_REFINEMENTS = 24
 """Largest number of fits of the spline; waypoints are inserted between two fits."""
 MAX_WAYPOINTS = 20_000
-"""Largest number of waypoints of the refined spline."""
+"""Largest number of waypoints to which a spline is refined; a path with more waypoints is not refined."""
 SEGMENT_FRACTIONS = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875])
 """Fractions of each segment at which the spline is compared with the straight segment."""
 
@@ -38,7 +40,8 @@ class JointSpline:
         s: (N,) parameters of the waypoints, starting at 0: length along the straight segments, rad and m.
         coefficients: (4, N - 1, nq) coefficients of each cubic, highest power first, as a function of the difference
             from s at the start of the segment.
-        deviation: largest deviation from the straight segments, rad or m.
+        deviation: largest deviation of a coordinate from the straight segments, at samples; rad or m, or quaternion
+            components.
     """
 
     mechanism: Mechanism
@@ -89,11 +92,12 @@ class JointSpline:
 def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     """Fit a spline that deviates from the straight segments of a path by at most `deviation` and keeps loops closed.
 
-    Where the spline would deviate more, waypoints are inserted, which makes corners tighter. After MAX_REFINEMENTS
-    fits, or with nearly MAX_WAYPOINTS waypoints, the last spline is returned even if it deviates more.
+    Where the spline would deviate more, or would violate loops or joint constraints, waypoints are inserted, which
+    makes corners tighter. After MAX_REFINEMENTS fits, or if more than MAX_WAYPOINTS waypoints would be needed, the last
+    spline is returned even if it deviates more or violates the constraints.
 
     Args:
-        deviation: rad or m.
+        deviation: for each coordinate, rad or m; for spherical joints, quaternion components.
 
     Raises:
         ShapeError: the path does not move.
@@ -123,7 +127,7 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
 
 
 def _distinct_waypoints(path: Path) -> Path:
-    """The path without waypoints that equal their predecessor."""
+    """The path without waypoints that equal their predecessor up to DUPLICATE_DISTANCE."""
     if len(path) < 2:
         raise ShapeError("the path has one waypoint; retiming needs a path with 2 or more waypoints")
     is_distinct = np.linalg.norm(path.mechanism.difference(path.q[:-1], path.q[1:]), axis=1) > DUPLICATE_DISTANCE
@@ -159,7 +163,10 @@ def _inside_segments(lengths: Array, coefficients: Array) -> Array:
 
 
 def _deviations(lengths: Array, q: Array, coefficients: Array) -> Array:
-    """Deviation (N - 1,) of each cubic from the straight segment between its waypoints, rad or m."""
+    """Largest deviation (N - 1,) of a coordinate of each cubic from the straight segment between its waypoints.
+
+    It is measured at SEGMENT_FRACTIONS, in rad, m or quaternion components.
+    """
     segment = (q[1:] - q[:-1])[:, None]
     offset = _inside_segments(lengths, coefficients) - q[:-1, None]
     share = np.clip((offset * segment).sum(axis=2) / np.maximum((segment * segment).sum(axis=2), 1e-300), 0.0, 1.0)

@@ -142,7 +142,7 @@ def profile_from_speeds(s: Array, speed: Array) -> CubicProfile:
 FIRST_GRID_POINTS = 1000
 """Approximate initial number of grid points."""
 MAX_GRID_POINTS = 6000
-"""Largest number of grid points."""
+"""Largest number of grid points after an insertion; the initial grid of a path with many waypoints may be larger."""
 MAX_ROUNDS = 6
 """Largest number of rounds in which grid points are inserted."""
 LIMIT_MARGIN = 1e-4

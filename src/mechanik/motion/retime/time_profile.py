@@ -40,9 +40,9 @@ class CubicProfile:
     """A piecewise cubic time profile.
 
     Attributes:
-        t: (K + 1,) start time of each piece and the end time, s.
-        state: (K, 4) s and its first three derivatives by time at the start of each piece; the jerk is constant in a
-            piece.
+        t: (K + 1,) start time of each piece and the end time, s, before time is stretched.
+        state: (K, 4) s and its first three derivatives by the time before it is stretched, at the start of each piece;
+            the jerk is constant in a piece.
         stretch: factor by which time is stretched.
     """
 
@@ -109,13 +109,13 @@ SERIES_LIMIT = 1e-2
 class ReparameterizedProfile:
     """A time profile that evaluates a base profile at a time u, which passes at a variable pace.
 
-    The pace y(u) is the square of du/dt and piecewise quadratic in u.
+    The pace y(u) is the square of du/dt, before time is stretched, and piecewise quadratic in u.
 
     Attributes:
         base: the base profile.
         u: (K + 1,) bounds of the quadratic pieces, s; they contain all discontinuities of the base profile's jerk.
         pace: (K, 3) y, above 0, and its first two derivatives by u at the start of each piece.
-        t: (K + 1,) time at which each u is reached, s.
+        t: (K + 1,) time at which each u is reached, s, before time is stretched.
         stretch: factor by which time is stretched.
     """
 
@@ -159,7 +159,7 @@ def reparameterize(base: CubicProfile, u: Array, pace: Array) -> Reparameterized
 
     The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. The duration t of a piece of width h follows
     from the speeds v0 and v1 at its ends: tanh(w t / 2) = w h / (v0 + v1). In the code, z = (w h / (v0 + v1))^2, which
-    is negative where y'' is negative; tanh is then replaced by tan.
+    is negative where y'' is negative; tanh is then replaced by tan. The variable `w` is the square root of |z|.
     """
     widths, (y, dy, ddy) = np.diff(u), pace.T
     speed_sums = np.sqrt(y) + np.sqrt(np.maximum(y + widths * (dy + 0.5 * widths * ddy), 0.0))
@@ -175,7 +175,8 @@ def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
     """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3).
 
     These are sums of hyperbolic functions of w t where y'' is positive, and of trigonometric functions where y'' is
-    negative; see `reparameterize`. In the code, z = y'' t^2 / 2.
+    negative; see `reparameterize`. In the code, z = y'' t^2 / 2, and the variable `w` is the square root
+    of |z|.
     """
     y, dy, ddy = pace.T
     z = 0.5 * ddy * t**2
@@ -203,11 +204,11 @@ SAME_BREAK_RATIO = 1e-4
 """Ratio to the length of a piece: closer discontinuities count as one."""
 
 DerivativeLimits = tuple[Array, Array, Array | None]
-"""Limits on velocity, acceleration and jerk, (nv,) each."""
+"""Limits on velocity, acceleration and jerk, (nv,) each; None if the jerk is not limited."""
 
 
 def breakpoints(curve: JointSpline, profile: TimeProfile) -> Array:
-    """Times (K + 1,) at which a derivative may be discontinuous: breaks of the profile and waypoints of the curve."""
+    """Times (K + 1,) at which a derivative may be discontinuous: breaks of the profile and inner waypoints."""
     waypoints, t = curve.s[1:-1], profile.breaks
     times = np.interp(waypoints, profile.at(t)[0], t)
     min_speed = 1e-9 * curve.length / profile.duration
@@ -234,7 +235,10 @@ def joint_derivatives(curve: JointSpline, profile: TimeProfile, t: Array) -> tup
 
 
 def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, limits: DerivativeLimits) -> Array:
-    """Factor (K,) by which each interval between times (K + 1,) must be slowed down to keep the limits."""
+    """Factor (K,) by which each interval between times (K + 1,) must be slowed down to keep the limits.
+
+    It is below 1 if the motion could be faster.
+    """
     samples = _sampled_factors(curve, profile, times[:-1], times[1:], limits, SAMPLES_PER_INTERVAL)
     # a parabola exceeds its samples by at most an eighth of the second difference
     excess = np.maximum(2.0 * samples[:, 1:-1] - samples[:, :-2] - samples[:, 2:], 0.0) / 8.0

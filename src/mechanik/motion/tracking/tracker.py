@@ -132,8 +132,8 @@ class TrackerState:
         v: (nv,) velocity of the last step, rad/s or m/s; read-only.
         time: s, since the start or the last reset.
         status: outcome of the step.
-        contacts: pairs that are closer than the clearance, the closest first; empty if no pair was closer than the
-            clearance at the start of the step.
+        contacts: pairs that are closer than the clearance, the closest first; empty if no pair violated the clearance
+            by more than `CLEARANCE_SLACK` at the start of the step.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -243,8 +243,8 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
 
 
 MIN_SEPARATION_RATE = 0.01
-"""m/s: smallest rate of separation of a pair that is too close; with a rate proportional to the violation the
-separation would never end."""
+"""m/s: smallest rate of separation of a pair that is too close, unless MAX_STEP_SHARE requires a smaller rate. A rate
+proportional to the violation alone would make the end of the separation slow."""
 MAX_STEP_SHARE = 0.2
 """Ratio to the difference between distance and clearance: largest change of the distance in a step."""
 CLEARANCE_SLACK = 1e-4
@@ -270,7 +270,7 @@ def separation_rates(
     A distance that decreases at rate r while all dofs decelerate together for a time T decreases by r T / 2. Four times
     this distance is kept in reserve, because the rates change while links rotate. Distances below the clearance must
     increase. The smallest allowed rate applies if the desired rate is impossible: then no distance may become smaller
-    than the clearance, or than the current smallest distance if this is below the clearance.
+    than the clearance minus CLEARANCE_SLACK, or than the current smallest distance if this is smaller.
 
     Args:
         distances: (m,) distances of the pairs, m.
@@ -296,8 +296,8 @@ EVALUATE_ONLY = -1
 ALWAYS_NEAR_DISTANCE = 0.1
 """m: pairs closer than the clearance plus this distance are always considered."""
 STOP_DISTANCE_RATIO = 4.0
-"""Ratio to the stopping distance of the links: pairs closer than this are considered, because two links may approach
-each other."""
+"""Ratio to the speed of the fastest link times the stopping time: pairs closer than the clearance plus this distance
+are considered, because two links may approach each other."""
 
 
 class Tracker:
@@ -332,8 +332,8 @@ class Tracker:
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
-        follow: whether the velocity of moving targets is used as feed-forward, which avoids lag. If a target moves
-            faster than the mechanism can, no feed-forward is used, and the mechanism decelerates in time.
+        follow: whether the velocity of moving targets is used as feed-forward, which avoids lag. If a target jumps or
+            moves faster than the mechanism can, no feed-forward is used, and the mechanism decelerates in time.
 
     Raises:
         LimitsError: the start violates limits.

@@ -22,7 +22,8 @@ from mechanik.solver.target_writer import UNCHANGED, Targets, _initial_target, m
 from mechanik.spatial.array import Array
 
 CLOSURE_TOLERANCE = 1e-12
-"""m and rad: tolerance of loop closures, unless rounding errors are larger."""
+"""m: tolerance of loop closures, unless rounding errors are larger. The tolerance of angles, rad, is this value divided
+by the length unit of the mechanism."""
 SINGULARITY_VALUE = 0.1
 """Smallest singular value of the Jacobian, with lengths relative to the mechanism's size, below which velocities are
 damped; for a Panda at its home pose it is 0.2."""
@@ -71,8 +72,8 @@ class TrackingProblem:
         gains: (rows,) gain of each residual row, 1/s.
         previous_residuals: (rows,) residuals with the previous targets.
         target_motion: (stages, columns + 1) last motion of the targets in each stage, and whether it was a jump.
-        extra_jacobian: (rows + extra rows, columns) Jacobian of the distances to obstacles.
-        extra_bounds: (rows + extra rows, 4) bounds on the rates of these distances.
+        extra_jacobian: (rows + extra rows, columns) Jacobian of the distances of collision pairs, then rows with bands.
+        extra_bounds: (rows + extra rows, 4) bounds on the rates of the rows of `extra_jacobian`.
         workspaces: memory of the kernel.
         limit_codes: (columns,) code of the active limit of each column; 0: none.
         columns: (columns,) index in v of each column that is not a slack; nv and above for joints that close loops.
@@ -125,7 +126,7 @@ def build_tracking_problem(
         bounds: lower and upper limits, (nq,) each.
         rates: largest velocities and accelerations, (nv,) each.
         gains: gain of each objective, 1/s.
-        extra_row_count: largest number of extra rows, for distances to obstacles.
+        extra_row_count: largest number of extra rows, for distances of collision pairs.
         dt: time step, s.
         damping: damping of velocities at singularities.
         follows_targets: whether the velocity of moving targets is fed forward.

@@ -43,7 +43,7 @@ TERMINAL_INTERVAL_S, FILE_INTERVAL_S = 0.1, 10.0
 
 
 class BatchProgressLine:
-    """Progress line on stderr: finished rows, rows per second, and the estimated time left."""
+    """Progress line on a stream (default: stderr): finished rows, rows per second, and the estimated time left."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -82,7 +82,7 @@ def format_duration(seconds: float) -> str:
 
 
 def as_progress(progress: bool | Progress | None) -> Progress:
-    """Return the progress function: a line on stderr for True, no output for None and False."""
+    """Return the progress function: a given function, a line on stderr for True, no output for None and False."""
     if callable(progress):
         return progress
     if progress is None or progress is False or (progress is True and sys.stderr is None):  # pyright: ignore[reportUnnecessaryComparison]
@@ -100,12 +100,13 @@ def _ignore_progress(finished_count: int, row_count: int) -> None:
 
 
 CHUNKS_PER_THREAD, MIN_CHUNK_DIVISOR = 4, 16
-"""Number of chunks for each thread, so that all threads end at about the same time. A chunk is not smaller than the
-chunk of the backend divided by `MIN_CHUNK_DIVISOR`, so there may be fewer chunks.
+"""Desired number of chunks for each thread, so that all threads end at about the same time. A chunk is not larger than
+the chunk of the backend and not smaller than that chunk divided by `MIN_CHUNK_DIVISOR`, so there may be more or fewer
+chunks.
 """
 COMMIT_INTERVAL_S = 1.0
-"""Minimum time between two commits, s. If the process is killed, the rows since the last commit and the chunks in
-progress are lost.
+"""Minimum time between two commits, s, except before the last commit. If the process is killed, the rows since the last
+commit and the chunks in progress are lost.
 """
 COMMIT_SHARE = 0.1
 """Maximum share of the time for commits; on a slow disk there are fewer commits."""
@@ -114,7 +115,7 @@ ROWS_BEFORE_RELEASE = 1 << 16
 UNCOMPILED_ROW_S = 0.003
 """Estimated time for a row without compiled kernels, s; measured: 2 ms (an arm of seven joints) to 12 ms."""
 WAIT_INTERVAL_S = 0.2
-"""Longest wait of the main thread, s; short enough for Ctrl-C to work on every system."""
+"""Longest wait of the calling thread for a chunk, s; short enough for Ctrl-C to work on every system."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +199,7 @@ def _positive_integer(value: object, name: str) -> int:
 
 
 def _open_result(out: object, metadata: BatchMetadata) -> BatchResult:
-    """Return the result to write to: an empty result, or the unfinished result to resume."""
+    """Return the result to write to: an empty result, or the result to resume, which may already be finished."""
     if out is None:
         return BatchResult.empty(metadata)
     if isinstance(out, BatchResult) and out.folder is None:
@@ -327,7 +328,7 @@ class _BatchRun:
         self._write_rows(rows, results)
 
     def _record_chunk(self, rows: RowIndices) -> None:
-        """Count finished rows, release pages, commit, and report progress; only the main thread calls this."""
+        """Count finished rows, release pages, commit, and report progress; only the calling thread does this."""
         self._finished_count += len(rows)
         self._unreleased_row_count += len(rows)
         if self._unreleased_row_count >= ROWS_BEFORE_RELEASE:

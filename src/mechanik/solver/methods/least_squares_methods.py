@@ -1,8 +1,8 @@
 """Least-squares methods: damped, selectively damped and error-damped steps, the pseudo-inverse, and Newton-Raphson.
 
-A step s minimizes |e + J s|, the linear model with residual e and Jacobian J. Before that, large errors are clipped
-(ClampMag of Buss and Kim 2005), and columns at their limits are removed. Soft objectives are reduced in the null space
-of the required objectives.
+A step s reduces |e + J s|, the linear model with residual e and Jacobian J. Two methods can clip large errors first
+(ClampMag of Buss and Kim 2005). Columns at a limit that the step would move outwards are removed, and the step is
+computed again. Methods that support soft objectives reduce them in the null space of the required objectives.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class LinearModel:
             self._soft_J[:] = problem.soft_jacobian
 
     def solve(self, write_step: Callable[[], object], hold_at_limits: bool) -> None:
-        """Call `write_step`; with `hold_at_limits`, remove columns whose step would leave the limits, and repeat."""
+        """Call `write_step`; with `hold_at_limits`, remove columns at a limit that would move outwards, and repeat."""
         write_step()
         if hold_at_limits:
             problem = self._problem
@@ -174,8 +174,8 @@ class DampedLeastSquares(Method):
 
     Attributes:
         damping: lambda, in units of the residual: weighted, lengths divided by the characteristic length, angles in
-            rad. The paper leaves it to the user. Near a solution an error along u_i shrinks by lambda^2 / (s_i^2 +
-            lambda^2) in each step.
+            rad. The paper leaves it to the user. Near a solution each step multiplies an error along u_i by lambda^2 /
+            (s_i^2 + lambda^2).
         svd: compute each step from singular values instead of the normal equations; slower, same result within
             rounding.
         D_max, D_max_angle: m and rad; larger errors of goals are clipped to these values (ClampMag in the paper).

@@ -1,6 +1,6 @@
 """Required objectives, loop closures and joint constraints as one residual, for many configurations at once.
 
-A step u has one value per moving dof in scaled units: rad, or lengths divided by the mechanism's size. Lengths in the
+A step u has one value per moving dof in scaled units: rad, or lengths divided by `length_unit`. Lengths in the
 residual are scaled too, so one tolerance applies to all rows, and distances between configurations are comparable.
 """
 
@@ -53,7 +53,8 @@ Mask = npt.NDArray[np.bool_]
 ROUNDING_RESIDUAL = 1e-13
 """Scaled units; smaller residuals are rounding errors."""
 RESIDUAL_TOLERANCE = 1e-9
-"""Scaled units; constraints with smaller residuals are satisfied. It is far below the tolerance of any objective."""
+"""Scaled units; constraints with smaller residuals are satisfied. It is far below the default tolerances of
+objectives, 1e-6 m and 1e-6 rad."""
 DAMPING = 1e-12
 """Damping of Newton's method, so small that it acts only in nearly singular directions."""
 NEWTON_STEPS = 14
@@ -155,7 +156,7 @@ class ConstraintSystem:
         """Shift the angles of `q` (K, nq) by full rotations as near to `near` (nq,) as the limits allow.
 
         Returns:
-            The configurations (K, nq), and whether they are is_inside the limits (K,).
+            The configurations (K, nq), and whether they are inside the limits (K,).
         """
         unwrapped_q, is_inside = q.copy(), np.ones(len(q), dtype=np.bool_)
         k = self._angle_columns
@@ -188,7 +189,8 @@ class ConstraintSystem:
             steps: maximum number of steps.
 
         Returns:
-            The configurations (K, nq), and the largest remaining residual (K,). Steps that increase it are rejected.
+            The configurations (K, nq), and the largest remaining residual (K,). A step that does not decrease it is
+            rejected and ends the iteration for its configuration.
         """
         q = q.copy()
         e, J = self.residual_and_jacobian(q)

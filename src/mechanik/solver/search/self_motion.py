@@ -2,13 +2,13 @@
 
 A self-motion is a curve of solutions. It is traced by steps along the null space of the residual Jacobian, each
 followed by Newton's method in the normal directions, until the curve closes or ends. A step could end on another curve
-nearby; the sign of a determinant detects this. Limits of revolute joints do not stop the trace, because the curve may
-return inside the limits. So parts of the curve are found that no start leads to. At the end the curve is cut into arcs
-at the limits.
+nearby; the sign of a determinant detects this. Limits of angles that are equivalent modulo full rotations do not stop
+the trace, because the curve may return inside the limits. So parts of the curve are found that no start leads to. At
+the end the curve is cut into arcs at the limits.
 
 The nearest point to a configuration is found by projected gradient descent on the squared distance, with step sizes by
 J. Barzilai, J. M. Borwein, "Two-point step size gradient methods", IMA Journal of Numerical Analysis 8, 1988. A joint
-at its limit stays there while the gradient points outside.
+at its limit stays there while the descent direction points outside.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from mechanik.solver.search.constraint_system import (
 from mechanik.spatial.array import Array
 
 CURVE_SPACING = 0.02
-"""Scaled units; maximum distance between consecutive points of a curve."""
+"""Scaled units; approximate maximum distance between consecutive points of a curve after `densify`."""
 MAX_STEP, CAUTIOUS_STEP, MIN_STEP = 0.15, 0.03, 1e-3
-"""Scaled units; lengths of steps along a curve. Steps above CAUTIOUS_STEP are at most as long as the smallest singular
-value of the Jacobian. Steps of MIN_STEP are accepted for any sign of the determinant, so the trace continues straight
-where curves cross.
+"""Scaled units; lengths of steps along a curve. Steps above CAUTIOUS_STEP are at most about as long as the smallest
+singular value of the Jacobian. Steps of MIN_STEP are accepted for any sign of the determinant, so the trace continues
+straight where curves cross.
 """
 MIN_TANGENT_COSINE = 0.97
 """Smallest cosine of the angle between the tangents at both ends of a step."""
 CORRECTIONS = 4
 """Maximum number of Newton corrections per step."""
 MAX_CURVE_STEPS = 4000
-"""Maximum number of steps; typical curves need 50 to 300. Unbounded curves, possible with prismatic joints, are cut."""
+"""Maximum number of steps in a direction; typical curves need 50 to 300. Unbounded curves, possible with
+prismatic joints, are cut.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,9 +229,10 @@ def _normal_system(constraints: ConstraintSystem, q: Array, t: Array) -> tuple[A
 
 
 def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotionCurve:
-    """Return the curve with points at most CURVE_SPACING apart and continuous angles.
+    """Return the curve with points at most about CURVE_SPACING apart and continuous angles.
 
-    Points between are interpolated by cubic polynomials and projected onto the constraints.
+    New points are interpolated by cubic polynomials. All points are projected onto the constraints; a point for which
+    this fails is dropped. A curve of one point is returned unchanged.
     """
     coarse_q = curve.q
     if len(coarse_q) == 1:
@@ -270,7 +273,7 @@ def _tangents(constraints: ConstraintSystem, q: Array, u: Array, is_closed: bool
 BISECTIONS = 20
 """Number of bisections that move the end of an arc onto its limit: from 0.02 rad to 2e-8 rad."""
 MIN_SAMPLE_SPACING = 0.1
-"""Scaled units; minimum distance between samples along an arc."""
+"""Scaled units; approximate minimum distance between samples along an arc."""
 LIMIT_TOLERANCE = 1e-9
 """rad and m; a value within this distance of a limit is at the limit."""
 
@@ -278,8 +281,8 @@ LIMIT_TOLERANCE = 1e-9
 def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) -> list[SelfMotionCurve]:
     """Return the arcs of a curve inside the limits, modulo full rotations.
 
-    An arc ends at limits, or is the whole curve. Points are at most CURVE_SPACING apart, and angles are continuous. An
-    arc shorter than CURVE_SPACING may be missed.
+    An arc ends at a limit or at an end of the curve. A closed curve inside the limits is one closed arc. Points are at
+    most about CURVE_SPACING apart, and angles are continuous. An arc shorter than CURVE_SPACING may be missed.
     """
     curve = densify(constraints, curve)
     q, is_inside = curve.q, constraints.unwrap(curve.q, curve.q[0])[1]
@@ -368,7 +371,10 @@ def is_within_limits(constraints: ConstraintSystem, q: Array) -> Mask:
 
 
 def _without_reversals(constraints: ConstraintSystem, q: Array) -> Array:
-    """Return the path without its second, and without its second-last point, if the path reverses at this point."""
+    """Return the path (m, nq) without its second and its second-last point, each only if the path reverses there.
+
+    Of fewer than four points only the first and the last remain.
+    """
     if len(q) < 4:
         return q[[0, -1]]
     u = constraints.wrapped_difference(q[:-1], q[1:])
@@ -412,7 +418,9 @@ MAX_APPROACH_STEPS = 80
 MIN_GRADIENT = 1e-6
 """rad and m; the descent ends at smaller projected gradients; the distance then changes by their square only."""
 MIN_STEP_FACTOR, MAX_STEP_FACTOR, MAX_STEP_LENGTH = 0.05, 5.0, 0.4
-"""Bounds of the ratio of step to gradient; maximum length of a step, rad and m."""
+"""Bounds of the ratio of step to gradient after an accepted step; maximum length of a step, rad and m. Rejected steps
+may make the ratio smaller than its lower bound.
+"""
 MAX_REJECTED_STEPS = 8
 """Number of successive rejected steps after which the descent stops."""
 
@@ -496,7 +504,7 @@ def _at_limits(constraints: ConstraintSystem, q: Array) -> tuple[Mask, Mask]:
 
 
 def _step_within_limits(constraints: ConstraintSystem, q: Array, v: Array) -> tuple[Array, Mask]:
-    """Step by `v` (K, n), rad or m, as far as the limits allow; return end points and the mask of dofs at limits."""
+    """Step by `v` (K, n), rad or m, as far as the limits allow; return end points and the mask of dofs that stop it."""
     is_scalar, k = constraints.columns >= 0, np.maximum(constraints.columns, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         max_fraction = np.where(

@@ -115,7 +115,13 @@ class Dragging:
         self.goal_listeners: list[GoalListener] = []
 
     def drag_to(self, update: DragUpdate) -> None:
-        """Apply a drag update; the first state that includes it carries its tag."""
+        """Apply a drag update; the first state that includes it carries its tag.
+
+        Updates that arrive after the end of their drag move goals only, and not after a cancelled drag.
+
+        Raises:
+            InvalidOperation: the object is not being dragged.
+        """
         active = self._state.active
         drag, drag_state, kind = active.drag, active.drag_state, DRAG_KINDS[update.kind]
         is_late = drag is None and drag_state.last_drag == (update.kind, update.number)
@@ -123,7 +129,7 @@ class Dragging:
             goal.number != update.number for goal in active.edit_state.goals
         )
         if is_late and (kind != "goal" or is_obsolete):
-            return  # the page sent the update before the end of the drag, and there is no goal to move any more
+            return  # the page sent the update before the end of the drag; only a goal that still exists can follow it
         if not is_late and (drag is None or (drag.kind, drag.number) != (kind, update.number)):
             raise InvalidOperation(f"{kind} {update.number} is not being dragged; start a drag first")
         active.tag = max(active.tag, update.tag)

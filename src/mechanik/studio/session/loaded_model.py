@@ -33,7 +33,7 @@ MAX_UPLOAD_LOOPS = 200
 The set-up time grows with the square of these numbers, and a long set-up slows down all other sessions.
 """
 MAX_ANALYSED_DOFS = 150
-"""Maximum number of dofs of a mechanism with loops for the analysis of mobility and structure.
+"""Maximum number of dofs of a mechanism with loops or joint constraints for the analysis of mobility and structure.
 
 The analysis uses singular values of the whole mechanism, and its time grows with the cube of the number of dofs: 600
 dofs with 100 loops take seconds, 1500 dofs with 250 loops take minutes.
@@ -60,12 +60,12 @@ def check_upload_size(mechanism: Mechanism) -> None:
 
 
 def can_analyse(mechanism: Mechanism) -> bool:
-    """Return whether the mechanism is small enough for the analysis of mobility and structure, or has no loops."""
+    """Return whether mobility and structure can be analysed: few dofs, or neither loops nor joint constraints."""
     return mechanism.nv <= MAX_ANALYSED_DOFS or not (mechanism.closures or mechanism.joint_constraints)
 
 
 MAX_MESH_FILE_BYTES = 256 * 1024 * 1024
-"""Maximum size of a mesh file that is drawn, bytes."""
+"""Maximum size of a mesh file on this machine that is drawn, bytes; uploaded files are not checked here."""
 MESH_MEDIA_TYPES = {
     "stl": "model/stl",
     "obj": "model/obj",
@@ -167,7 +167,7 @@ class MeshStore:
 
         Raises:
             UnknownName: there is no such number.
-            FileMissing: the file cannot be read, or is larger than `MAX_MESH_FILE_BYTES`.
+            FileMissing: the file cannot be read, or is a file on this machine larger than `MAX_MESH_FILE_BYTES`.
         """
         name = next((name for name, k in self._numbers.items() if k == number), None)
         if name is None:
@@ -394,7 +394,9 @@ def describe(mechanism: Mechanism) -> list[str]:
 
 
 def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
-    """Return centre (m, world) and radius (m) of a sphere around all link origins and all shapes except mesh files.
+    """Return centre (m, world) and radius (m) of a sphere around all link origins and most shapes.
+
+    Mesh files are ignored. Half-spaces count as points, and height fields as horizontal rectangles.
 
     Args:
         mechanism: the mechanism.
@@ -418,7 +420,10 @@ def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
 
 
 def _shape_radius(instance: ShapeInstance) -> float:
-    """Return a radius (m) around the origin of a shape that contains the shape; 0 for half-spaces and height fields."""
+    """Return the radius (m) of a sphere around the origin of a shape that contains the shape.
+
+    The radius is 0 for half-spaces; for height fields it is half the horizontal diagonal, without the heights.
+    """
     shape = instance.shape
     if isinstance(shape, ConvexMesh):
         return float(np.linalg.norm(shape.points, axis=1).max())

@@ -38,7 +38,8 @@ class MotionRecorder:
     Attributes:
         model: the recorded mechanism, or None.
         is_recording, is_playing: state of the recorder.
-        is_full: whether the recording was stopped because it reached its maximum size.
+        is_full: whether the recording was stopped because it reached its maximum size; the session resets it when it
+            sends its warning.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -228,7 +229,8 @@ def export_file(
         model_event: description of the model, for an HTML page.
 
     Raises:
-        InvalidOperation: nothing is recorded, or the recording is too long for the format.
+        InvalidOperation: nothing is recorded, or the recording is too long for the format; for an HTML page also: the
+            meshes are too large, or the page of the studio is not built.
     """
     media_type, suffix = FILE_TYPES[kind]
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", loaded_model.mechanism.name)[:60].strip("_") or "mechanism"

@@ -45,8 +45,8 @@ class Session:
     """One mechanism with goals and a solver in a background thread, controlled by pages, programs and scenes.
 
     Pages use `handle_request` and `drag_to`. Programs and scenes use the other methods; of these, only `open`,
-    `open_gallery` and `open_scene` make undo steps. Methods that change anything take `lock`, and the parts of the
-    session rely on that. States arrive from the thread of the solver, which never takes `lock`.
+    `open_gallery` and `open_scene` make undo steps. Methods that change the mechanism, goals or settings take `lock`,
+    and the parts of the session rely on that. States arrive from the thread of the solver, which never takes `lock`.
 
     Args:
         send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
@@ -340,7 +340,8 @@ class Session:
                 zero.
             pose: pose of the goal in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None:
                 a pose that the present configuration meets.
-            pinned: whether the goal has priority over all other goals and keeps its pose when joints are dragged.
+            pinned: whether the goal has the highest level, 0, in place of `level`, and keeps its pose when joints are
+                dragged.
             name: label; default: the name of the link. A number is appended to a name that is in use.
             weight: weight within its level.
             level: priority level; 0 is the highest.

@@ -188,7 +188,7 @@ DRAG_OBJECTIVE = "dragged dof"
 DRAG_TOLERANCE = 1e-10
 """Tolerance of a dragged dof, m and rad; a value that the user types must be met to the last digit that is shown."""
 PROBLEM_FIELDS = ("goals", "locked_dofs", "solver", "options", "objectives", "terrain", "collision_settings")
-"""Fields of an `EditState` that the solver depends on."""
+"""Fields of an `EditState` that the solver depends on, without limits and rest values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -354,7 +354,7 @@ def with_spec_targets(spec: SolveSpec, targets: Mapping[str, Any]) -> SolveSpec:
 
 
 def same_problem(a: EditState, b: EditState) -> bool:
-    """Return whether two edit states give the solver the same problem."""
+    """Return whether two edit states give the solver the same problem, apart from limits and rest values."""
     return all(getattr(a, name) is getattr(b, name) for name in PROBLEM_FIELDS)
 
 
@@ -372,7 +372,7 @@ LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO = 30.0, 900.0
 """Weight ratio of neighbouring levels, and maximum weight ratio of the first to the last level.
 
 Tuned on all scenes. With a ratio of 30, damped least squares needs no more time to meet all goals than without levels.
-If pinned goals cannot be met, their error is at most 1/30 of the error of the other goals.
+If pinned goals conflict with other goals, most of the error remains at the other goals.
 """
 
 
@@ -380,7 +380,8 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     """Return the problem in the form that a method supports.
 
     For a method without priority levels, weights replace the levels. For a method without soft objectives, these are
-    left out. Other settings that the method does not support stay in the problem, and the method rejects them.
+    left out. If there is no required objective, "lm" replaces such a method, unless the method does not support loops.
+    Other settings that the method does not support stay in the problem, and the method rejects them.
 
     Args:
         spec: the problem.
