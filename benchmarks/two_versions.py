@@ -1,4 +1,4 @@
-"""Compare the speed of two checkouts of Mechanik: python benchmarks/two_versions.py OTHER_CHECKOUT [--rounds 6]
+"""Compare the speed of two checkouts of Mechanik: python benchmarks/two_versions.py CHECKOUT [--rounds 6]
 
 Runs the same solves with the sources of this checkout and of the other one, in alternating processes on one core, and
 prints the best processor time of each case and the ratio other / this (above 1: this checkout is faster). The cases:
@@ -131,14 +131,14 @@ def measure(checkout: Path) -> Times:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("other", type=Path, help="folder of the other checkout")
+    parser.add_argument("checkout", type=Path, help="folder of the other checkout")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)  # in a process for one checkout
     arguments = parser.parse_args()
     if arguments.measure:
-        print(json.dumps(measure(arguments.other.resolve())))
+        print(json.dumps(measure(arguments.checkout.resolve())))
         return 0
-    checkouts = {"this": Path(__file__).resolve().parents[1], "other": arguments.other.resolve()}
+    checkouts = {"this": Path(__file__).resolve().parents[1], "other": arguments.checkout.resolve()}
     best: dict[str, Times] = {"this": {}, "other": {}}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(arguments.rounds):
