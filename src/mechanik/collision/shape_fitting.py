@@ -278,7 +278,7 @@ def fit_shapes(
         kind: "capsules", few and long, or "spheres", more and simpler.
         links: names of links; None: all.
         count: largest number of shapes for each mesh; default 3 capsules or 12 spheres. A mesh gets fewer capsules if
-            another capsule would hardly save volume.
+            another capsule would save little volume.
 
     Returns:
         The copy.

@@ -139,7 +139,7 @@ class TracedBranch:
 def trace_branches(problem: FollowProblem, q: Array, s: Array) -> list[TracedBranch]:
     """Trace a branch from each configuration q (K, nq) along the waypoints s (M,).
 
-    All branches are traced together, which takes hardly longer than tracing one branch.
+    All branches are traced together, which takes little longer than tracing one branch.
 
     Args:
         q: (K, nq) configurations that meet the goals at s[0].
