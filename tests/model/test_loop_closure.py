@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import random_pose, seeds
 
@@ -21,7 +21,7 @@ from mechanik.errors import (
     UnknownName,
 )
 from mechanik.model.builder import CLOSURE_FREE_DOF
-from mechanik.model.dof import ALL_DOFS, ROTATIONS
+from mechanik.model.dof import ALL_DOFS, ROTATIONS, joint_values_from_pose
 from mechanik.spatial import inverse, make_pose, rotation
 
 
@@ -363,3 +363,27 @@ def test_a_failed_call_of_the_builder_changes_nothing():
             wrong()
     builder.revolute("j", "left", "x")
     assert builder.build().nq == 2
+
+
+angles = st.floats(-7, 7)
+shares = st.floats(0, 1)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from([-1.0, 1.0]), st.tuples(angles, angles), st.tuples(angles, angles), shares, shares)
+def test_at_gimbal_lock_joint_values_inside_the_limits_are_found_if_there_are_any(
+    sign, x_bounds, z_bounds, x_share, z_share
+):
+    """Once only the triple of angles with the preferred angle about z was tried."""
+    (x_low, x_high), (z_low, z_high) = sorted(x_bounds), sorted(z_bounds)
+    lower = np.array([0, 0, 0, x_low, -math.pi, z_low])
+    upper = np.array([0, 0, 0, x_high, math.pi, z_high])
+    x, z = x_low + x_share * (x_high - x_low), z_low + z_share * (z_high - z_low)
+    X = np.eye(4)
+    X[:3, :3] = rotation.about_z(z) @ rotation.about_y(sign * math.pi / 2) @ rotation.about_x(x)
+    values = joint_values_from_pose(X, ROTATIONS, np.zeros(6), lower, upper)
+    ex, ey, ez = values[3:]
+    R = rotation.about_z(ez) @ rotation.about_y(ey) @ rotation.about_x(ex)
+    assert (values >= lower).all()
+    assert (values <= upper).all()
+    assert np.abs(R - X[:3, :3]).max() < 1e-9

@@ -97,9 +97,8 @@ def joint_values_from_pose(
 ) -> Array:
     """Compute the six joint values, inside the limits, whose motion T Rz Ry Rx reaches a pose.
 
-    The result is exact if such values exist, and close to the best fit otherwise. Exception: at gimbal lock only the
-    triple of angles with the preferred angle about z is tried, and the result is not exact if this triple is outside
-    the limits. The values of dofs that are not free are zero.
+    The result is exact if such values exist, and close to the best fit otherwise. The values of dofs that are not free
+    are zero.
 
     Args:
         X_axes_end: (4, 4), the pose to reach, in the axes of motion.
@@ -117,7 +116,7 @@ def joint_values_from_pose(
     rotations = [dof for dof in ROTATIONS if dof in free_dofs]
     candidate_angles = [
         _add_full_rotations(angles, preferred_values[3:], lower[3:], upper[3:])
-        for angles in _angle_candidates(X_axes_end[:3, :3], rotations, preferred_values)
+        for angles in _angle_candidates(X_axes_end[:3, :3], rotations, preferred_values, lower, upper)
     ]
 
     def cost(angles: Array) -> tuple[float, float]:
@@ -131,11 +130,13 @@ def joint_values_from_pose(
     return np.where(np.isin(np.arange(6), free_dofs), np.clip(values, lower, upper), 0.0)
 
 
-def _angle_candidates(R: Array, rotations: Sequence[DoF], preferred_values: Array) -> list[Array]:
+def _angle_candidates(
+    R: Array, rotations: Sequence[DoF], preferred_values: Array, lower: Array, upper: Array
+) -> list[Array]:
     """Return the angle triples (ex, ey, ez), rad, of the free dofs that reach R; accurate also near gimbal lock.
 
-    At gimbal lock the result is one of infinitely many triples. If no triple reaches R, the result is a triple close to
-    the best fit.
+    At gimbal lock infinitely many triples reach R, and the result contains those with ex or ez at its preferred value
+    or at a limit. If no triple reaches R, the result is a triple close to the best fit.
     """
     match rotations:
         case []:
@@ -152,12 +153,27 @@ def _angle_candidates(R: Array, rotations: Sequence[DoF], preferred_values: Arra
             z = math.atan2(R[1, 0], R[0, 0])
             return [np.array([_closest_angle_about(DoF.EX, rotation.about_z(z).T @ R), 0.0, z])]
         case _:
-            # the preferred values are used only at gimbal lock, where they select the angle about z
-            is_locked = math.hypot(R[0, 0], R[1, 0]) < GIMBAL_LOCK_COSINE
-            z, y, x = euler.euler_from_matrix(
-                R, order="zyx", axes="moving", near=preferred_values[[5, 4, 3]] if is_locked else None
-            )
-            return [np.array([x, y, z]), np.array([x + math.pi, math.pi - y, z + math.pi])][: 1 if is_locked else 2]
+            z, y, x = euler.euler_from_matrix(R, order="zyx", axes="moving")
+            if math.hypot(R[0, 0], R[1, 0]) < GIMBAL_LOCK_COSINE:
+                return _gimbal_lock_candidates(np.array([x, y, z]), preferred_values, lower, upper)
+            return [np.array([x, y, z]), np.array([x + math.pi, math.pi - y, z + math.pi])]
+
+
+def _gimbal_lock_candidates(angles: Array, preferred_values: Array, lower: Array, upper: Array) -> list[Array]:
+    """Return triples (ex, ey, ez), rad, equivalent to `angles` at gimbal lock, with ex or ez preferred or at a limit.
+
+    The equivalent triples are lines in the plane of ex and ez, of slope 1 or -1. Where such a line is inside the
+    limits, it ends at a limit, so that one of the candidates is inside the limits if any equivalent triple is.
+    """
+    x, y, z = angles.tolist()
+    slope = math.copysign(1.0, y)  # Rz Ry Rx depends on ex - ez at ey = pi/2, on ex + ez at ey = -pi/2
+    candidates: list[Array] = []
+    for values in (preferred_values, lower, upper):
+        if math.isfinite(values[DoF.EZ]):
+            candidates.append(np.array([x + slope * (values[DoF.EZ] - z), y, values[DoF.EZ]]))
+        if math.isfinite(values[DoF.EX]):
+            candidates.append(np.array([values[DoF.EX], y, z + slope * (values[DoF.EX] - x)]))
+    return candidates
 
 
 def _closest_angle_about(dof: DoF, R: Array) -> float:
