@@ -239,3 +239,15 @@ def test_lines_through_a_point_intersect_there(seed):
     meeting, miss = lines.closest_point_to_lines(point + h * rng.uniform(-2, 2, (3, 1)), h)
     np.testing.assert_allclose(meeting, point, atol=1e-12)
     assert miss < 1e-12
+
+
+@pytest.mark.parametrize("names", [("shoulder", "elbow"), ("arm.shoulder", "arm.elbow")])
+def test_a_joint_constraint_excludes_a_closed_form_also_if_joint_names_contain_dots(names):
+    builder = Builder("coupled arm")
+    builder.revolute(names[0], "base", "upper")
+    builder.revolute(names[1], "upper", "lower", at=(1, 0, 0))
+    builder.fixed("wrist", "lower", "tool", at=(1, 0, 0))
+    builder.joint_constraint("ratio", {names[0]: 1.0, names[1]: -2.5})
+    text = builder.build().explain("tool")
+    assert f"oint '{names[0]}' is part of the joint constraint 'ratio'" in text
+    assert "So it has a closed form" not in text

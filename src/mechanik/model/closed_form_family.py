@@ -12,7 +12,7 @@ from the base):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -30,6 +30,7 @@ from mechanik.spatial.vector_math import cross
 from mechanik.validation import format_count
 
 if TYPE_CHECKING:
+    from mechanik.model.joint import Joint
     from mechanik.model.mechanism import Mechanism
 
 AXIS_TOLERANCE = 3e-5
@@ -168,17 +169,22 @@ def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) 
     except NoClosedForm as error:
         return ClosedFormMatch(None, (str(error),))
     for name, closure in mechanism.closures.items():
-        loop_joints = {mechanism.name_of(joint) for joint in moving_joints(closure)}
-        if shared_names := [axis_name for axis_name in axes.names if axis_name.split(".")[0] in loop_joints]:
-            return ClosedFormMatch(None, (f"joint {shared_names[0]!r} is part of the loop that {name!r} closes",), axes)
+        if axis_name := _first_axis_of(mechanism, axes, moving_joints(closure)):
+            return ClosedFormMatch(None, (f"joint {axis_name!r} is part of the loop that {name!r} closes",), axes)
     for name, constraint in mechanism.joint_constraints.items():
-        constrained_joints = {mechanism.name_of(joint) for joint, _ in constraint.resolve_couplings()[0]}
-        if shared_names := [axis_name for axis_name in axes.names if axis_name.split(".")[0] in constrained_joints]:
-            return ClosedFormMatch(None, (f"joint {shared_names[0]!r} is part of the joint constraint {name!r}",), axes)
+        if axis_name := _first_axis_of(mechanism, axes, [joint for joint, _ in constraint.resolve_couplings()[0]]):
+            return ClosedFormMatch(None, (f"joint {axis_name!r} is part of the joint constraint {name!r}",), axes)
     for name, joint in mechanism.joints.items():
-        if joint.cone is not None and any(axis_name.startswith(f"{name}.") for axis_name in axes.names):
+        if joint.cone is not None and _first_axis_of(mechanism, axes, [joint]):
             return ClosedFormMatch(None, (f"joint {name!r} has a cone limit",), axes)
     return match_closed_form_axes(axes)
+
+
+def _first_axis_of(mechanism: Mechanism, axes: ScrewAxes, joints: Iterable[Joint]) -> str:
+    """Return the name of the first axis that belongs to one of the joints; empty if none does."""
+    joint_indices = mechanism.kinematics.joint_indices
+    columns = {column for joint in joints if joint in joint_indices for column in joint_indices[joint].q.values()}
+    return next((name for name, k in zip(axes.names, axes.columns.tolist(), strict=True) if k in columns), "")
 
 
 def match_closed_form_axes(axes: ScrewAxes) -> ClosedFormMatch:
