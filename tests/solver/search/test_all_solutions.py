@@ -336,3 +336,19 @@ def test_with_many_dofs_the_nearest_solution_is_locally_nearest():
         solution = solver.solve(X, np.clip(start, arm.space.lower, arm.space.upper))
         assert not solution.success or np.linalg.norm(solution.q - q0) > least - 1e-6
     assert solve_all(solver, X, q0).distance[0] < np.linalg.norm(q - q0)
+
+
+def test_every_solution_satisfies_the_joint_constraints_also_over_several_revolutions():
+    """Once a solution was shifted by a full rotation of one joint only, which broke the joint constraint."""
+    builder = mk.Builder("coupled arm")
+    builder.revolute("shoulder", "base", "upper", limits=(-20, 20))
+    builder.revolute("elbow", "upper", "lower", at=(1, 0, 0), limits=(-20, 20))
+    builder.fixed("wrist", "lower", "tool", at=(1, 0, 0))
+    builder.joint_constraint("ratio", {"shoulder": 1.0, "elbow": -2.5})
+    arm = builder.build()
+    target = arm.pose("tool", np.array([1.0, 0.4]))[:3, 3]
+    solutions = mk.Solver(arm, mk.PositionGoal("tool", target)).solve_all(q0=np.array([9.0, 4.0]))
+    assert len(solutions) >= 1
+    for q in solutions:
+        assert abs(q[0] - 2.5 * q[1]) < 1e-9
+        assert np.abs(arm.pose("tool", q)[:3, 3] - target).max() < 1e-8

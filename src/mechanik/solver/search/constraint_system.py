@@ -271,8 +271,8 @@ class ConstraintSystem:
     def _find_angles(self) -> Mask:
         """Return the mask (n,) of the angles for which values that differ by full rotations are equivalent.
 
-        They are not equivalent if a joint target counts full revolutions, or if a mimic joint follows with a ratio that
-        is not an integer.
+        They are not equivalent if the joint is part of a joint constraint, if a joint target counts full revolutions,
+        or if a mimic joint follows with a ratio that is not an integer.
         """
         nodes = self.mechanism.kinematics.nodes
         exact_names = {
@@ -282,6 +282,8 @@ class ConstraintSystem:
             if relation.kind is RelationKind.JOINT_VALUE
             and not (isinstance(objective, JointObjective) and objective.angle_mode == "nearest")
         }
+        for relation in joint_constraint_relations(self.mechanism).values():
+            exact_names.update(name for name, _ in relation.polynomials)
         names = self.mechanism.space.q_names
         is_angle = np.zeros(len(self.moving_dofs), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
