@@ -149,3 +149,11 @@ def test_the_goal_of_larger_weight_is_nearer_where_both_cannot_be_met():
     ]
     assert errors[0].position < errors[1].position < errors[2].position
     assert errors[0].rotation > errors[1].rotation > errors[2].rotation
+
+
+def test_a_swing_limit_that_ccd_does_not_support_is_named_in_the_message():
+    builder = mk.Builder("arm")
+    builder.spherical("shoulder", "base", "upper").set_cone(0.5)
+    builder.revolute("elbow", "upper", "lower", at=(1, 0, 0))
+    with pytest.raises(InvalidOperation, match=r"does not support .*swing limits; use solver='lm'"):
+        mk.solve(builder.build(), mk.PositionGoal("lower", (1, 0, 0)), solver="ccd")

@@ -74,7 +74,7 @@ def unsupported_reason(problem: LeastSquaresProblem) -> str:
     """
     blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks]
     if problem.closures:
-        return "does not support closed loops"
+        return "does not support closed loops, joint constraints or swing limits"
     if np.any(blocks[:, BLOCK_KIND] > DISTANCE):
         return "supports only goals of link frames, no joint values, centres of mass or functions"
     if np.any(blocks[:, NODE_A] >= 0):

@@ -106,7 +106,7 @@ class Method(ABC):
                 "does not support a soft objective with a higher priority than a required one", "lm"
             )
         if not self.supports_loops and problem.closures:
-            raise self.unsupported_error("does not support closed loops", "lm")
+            raise self.unsupported_error("does not support closed loops, joint constraints or swing limits", "lm")
 
     def unsupported_error(self, reason: str, *alternatives: str, option: str = "") -> InvalidOperation:
         """Return an error with the reason why the method does not support the problem, and alternative methods.
