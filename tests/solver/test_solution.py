@@ -431,3 +431,20 @@ def test_residual_and_jacobian_of_a_solver_are_those_of_its_objectives():
             (solver.residual(BENT + step) - solver.residual(BENT - step)) / 2e-6, J[:, k], atol=1e-8
         )
     assert math.isclose(np.linalg.norm(residual[:3]), REACHED.error(mechanism, BENT).position)
+
+
+def test_objectives_have_unique_names_also_if_one_is_called_like_another_with_its_index():
+    arm = mk.gallery.planar_2r()
+    goals = [mk.PositionGoal("tool", (0.5, 0.2, 0), name=name) for name in ("a", "a", "a 0")]
+    solution = mk.solve(arm, goals)
+    assert len(set(solution.names)) == len(solution.errors) == 3
+    assert repr(solution)
+
+
+def test_conflicts_are_listed_in_the_order_of_the_objectives():
+    arm = mk.gallery.planar_2r()
+    targets = {"first": (1, 0, 0), "second": (-1, 0, 0), "third": (0, 1, 0), "fourth": (0, -1, 0)}
+    solution = mk.solve(arm, [mk.PositionGoal("tool", target, name=name) for name, target in targets.items()])
+    unmet_names = [name for name, _ in solution.conflicts]
+    assert len(set(unmet_names)) >= 2
+    assert unmet_names == sorted(unmet_names, key=list(targets).index)

@@ -427,7 +427,7 @@ class Solution:
         Two objectives conflict if their gradients oppose each other over the motions that loops and joint constraints
         allow. The second has the same or a higher priority.
         """
-        unmet_names = set(self.unmet)
+        unmet_names = self.unmet
         if not unmet_names:
             return ()
         motions = self._feasible_motions()
@@ -510,9 +510,14 @@ class Solution:
 
 
 def objective_names(objectives: Sequence[Objective]) -> tuple[str, ...]:
-    """Return a name for each objective: its own, with its index if several have it; or its class and its index."""
+    """Return a unique name for each objective: its own, with its index if several have it; or its class and its index.
+
+    If a name with its index is the own name of another objective, the index is added once more.
+    """
     names = [objective.name or f"{type(objective).__name__} {k}" for k, objective in enumerate(objectives)]
-    return tuple(name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names))
+    while len(set(names)) < len(names):
+        names = [name if names.count(name) == 1 else f"{name} {k}" for k, name in enumerate(names)]
+    return tuple(names)
 
 
 def describe_contacts(contacts: Sequence[Contact]) -> str:
