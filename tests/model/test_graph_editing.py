@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from random_mechanisms import random_joint, random_mechanism, random_pose, seeds
 
 from mechanik import Builder, Goal, Joint, Link, Mechanism, arm_2d, gallery, trim
-from mechanik.errors import CouplingError, DoFError, ShapeError, StructureError, UnknownName
+from mechanik.errors import CouplingError, DoFError, MechanikError, ShapeError, StructureError, UnknownName
 
 
 def arm() -> Mechanism:
@@ -357,3 +357,28 @@ def test_reprs_describe_the_objects():
     assert "closes" in repr(mechanism.joint("closing_joint"))
     assert "'coupler' onto 'rocker', free dofs: EZ" in repr(mechanism.closure("closing_joint"))
     assert repr(Builder("b")) == "<builder of 'b': 0 links, 0 joints so far>"
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "options"),
+    [
+        ("upper", "base", {}),
+        ("upper", 3, {}),
+        ("lower", "hand", {"limits": (1, -1)}),
+        ("upper", "hand", {"value": [1, 2]}),
+        ("nowhere", "hand", {}),
+        ("upper", "upper", {}),
+        ("upper", "lower", {}),
+    ],
+)
+def test_a_joint_that_a_builder_rejects_leaves_the_builder_unchanged(parent, child, options):
+    """Once the joint stayed in the mechanism, without a child link."""
+    builder = Builder("arm")
+    builder.revolute("shoulder", "base", "upper")
+    builder.revolute("elbow", "upper", "lower")
+    with pytest.raises(MechanikError):
+        builder.revolute("wrist", parent, child, **options)
+    builder.revolute("wrist", "lower", "hand")
+    mechanism = builder.build()
+    assert list(mechanism.joints) == ["shoulder", "elbow", "wrist"]
+    assert list(mechanism.links) == ["base", "upper", "lower", "hand"]

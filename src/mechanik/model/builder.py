@@ -295,6 +295,12 @@ class Builder(BuilderCouplings):
             )
         if child == parent:
             raise StructureError(f"joint {name!r} connects link {child!r} to itself")
+        if (
+            parent in self._links
+            and child in self._links
+            and self._links[child] in self._links[parent].traverse_parents()
+        ):
+            raise StructureError(f"link {child!r} is above joint {name!r}; use close() to close a loop")
         joint = Joint(name, dof=dof)
         joint.matrix = as_point_or_pose(at, name)
         joint.axes_wxyz = as_axes_wxyz(axis, name)
@@ -302,10 +308,11 @@ class Builder(BuilderCouplings):
             joint.set_limits(*as_limits(limits, len(joint.dof), name))
         if value is not None:
             joint.set_values(value)
-        # attached after these checks, so that an argument that they reject leaves the builder unchanged; an invalid
-        # name of the child, or a child that is an ancestor of the joint, is detected later
+        # attached after all checks, so that an invalid argument leaves the builder unchanged
+        parent_link, child_link = (self._links.get(link_name) or Link(link_name) for link_name in (parent, child))
+        self._links |= {parent: parent_link, child: child_link}
         self._attach(joint, parent)
-        joint.add_child(self.link(child))
+        joint.add_child(child_link)
         return joint
 
     def revolute(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
@@ -501,8 +508,8 @@ class Builder(BuilderCouplings):
             raise UnknownName("link", parent, self._links)
 
     def _attach(self, joint: Joint | Goal, parent: str) -> None:
-        self._joints[joint.name] = joint
         self.link(parent).add_child(joint)
+        self._joints[joint.name] = joint
 
 
 def trim(mechanism: Mechanism, keep: Iterable[str] = ()) -> list[str]:
