@@ -323,3 +323,9 @@ def test_home_folder_in_a_path_is_expanded(tmp_path, monkeypatch):
     save(arm(), "~/arm.json")
     assert Path(tmp_path / "arm.json").exists()
     assert list(load("~/arm.json").joints) == ["j"]
+
+
+def test_a_json_list_on_one_line_is_text_and_not_a_file_name():
+    with pytest.raises(FormatError, match="expected an object") as raised:
+        load("[1, 2]")
+    assert not isinstance(raised.value, FileMissing)

@@ -109,11 +109,12 @@ class Source:
 
 
 def is_text(source: object) -> bool:
-    """Return whether a string is the model itself: it begins with `<` or `{`, or cannot be a file name."""
+    """Return whether a string is the model itself: it begins with `<` or `{`, is a JSON list, or is no file name."""
     if not isinstance(source, str):
         return False
-    first_character = source.lstrip("\ufeff \t\r\n")[:1]
-    return first_character in ("<", "{") or "\n" in source or len(source) > _MAX_PATH_LENGTH
+    text = source.strip("\ufeff \t\r\n")
+    is_list = text.startswith("[") and text.endswith("]")
+    return text[:1] in ("<", "{") or is_list or "\n" in source or len(source) > _MAX_PATH_LENGTH
 
 
 def open_source(source: str | os.PathLike[str]) -> Source:
