@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def max_closure_errors(mechanism: Mechanism, q: Array) -> Array:
-    """Largest loop closure error (N,) at each of the configurations q (N, nq), m or rad; 0 without loops."""
+    """Largest absolute residual (N,) of the closures at each configuration of q (N, nq), m or rad; 0 without loops."""
     errors = np.zeros(len(q))
     if not mechanism.closures:
         return errors
@@ -50,20 +50,20 @@ def _closure_residual(relation: Relation, X_world: Mapping[str, Array]) -> Array
     )
     R_a_world = np.swapaxes(R_world_a, -1, -2)
     R_world_axes = relation.world_axes
-    R_axes_world, R = (
+    R_axes_world, R_relative = (
         (R_a_world, R_a_world @ R_world_b)
         if R_world_axes is None
         else (R_world_axes.T, R_world_axes.T @ R_world_b @ R_a_world @ R_world_axes)
     )
-    p = (R_axes_world @ offset[..., None])[..., 0]
+    position = (R_axes_world @ offset[..., None])[..., 0]
     if relation.kind is RelationKind.COSINE:
-        return R[..., 2, 2, None]
-    angles = rotation.log(R) if relation.kind is RelationKind.POSE else _tilt_xy(R[..., :, 2])
-    return np.concatenate([p, angles], axis=-1)[..., list(relation.rows)]
+        return R_relative[..., 2, 2, None]
+    angles = rotation.log(R_relative) if relation.kind is RelationKind.POSE else _tilt_xy(R_relative[..., :, 2])
+    return np.concatenate([position, angles], axis=-1)[..., list(relation.rows)]
 
 
 def _tilt_xy(u: Array) -> Array:
-    """x and y (N, 2) of unit vectors u (N, 3), scaled to the angle between u and the z axis, rad."""
+    """x and y (N, 2) of unit vectors u (N, 3), scaled so that their norm is the angle between u and the z axis, rad."""
     sine = np.hypot(u[..., 0], u[..., 1])[..., None]
     angle = np.arctan2(sine, u[..., 2:])
     near_axis_tilt = np.where(u[..., 2:] > 0.0, u[..., :2], angle * np.array([1.0, 0.0]))
@@ -76,12 +76,14 @@ COLLISION_CHECK_STEP = 0.02
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Path:
-    """A joint-space path: waypoints and straight segments between them, projected onto loops and joint constraints.
+    """A joint-space path: waypoints with straight segments between them.
+
+    Configurations between two waypoints are projected so that loops are closed and joint constraints are met.
 
     Attributes:
         mechanism: the mechanism of the waypoints; the path does not move it.
         q: (N, nq) waypoints, N of 1 or more; read-only.
-        s: (N,) parameter of each waypoint: seconds, or any other strictly increasing number; read-only.
+        s: (N,) parameter of each waypoint: seconds or another quantity, strictly increasing; read-only.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -106,8 +108,10 @@ class Path:
             s: (N,), strictly increasing; by default evenly spaced from 0 to 1.
 
         Raises:
-            ShapeError: `q` or `s` has a wrong shape, or `s` does not increase.
-            NotFinite: `s` is not finite.
+            InvalidArgument: `mechanism` is not a `Mechanism`.
+            ShapeError: `q` or `s` has a wrong shape, or `s` does not increase strictly.
+            NotFinite: `q` or `s` is not finite.
+            NotARotation: a quaternion in `q` is zero.
         """
         if not isinstance(mechanism, Mechanism):
             raise InvalidArgument(f"a path needs a mechanism, not {mechanism!r}")
@@ -139,7 +143,7 @@ class Path:
 
         Raises:
             NotFinite: `s` is not finite.
-            NotSolved: loops cannot be closed near the straight segment; the waypoints are too far apart.
+            NotSolved: loops cannot be closed between two waypoints; closer waypoints may help.
         """
         parameters = np.asarray(s, dtype=np.float64)
         if not np.isfinite(parameters).all():
@@ -156,13 +160,17 @@ class Path:
         return self._close_loops(q, (share > 0.0) & (share < 1.0))
 
     def densify(self, step: float = COLLISION_CHECK_STEP) -> Path:
-        """Insert waypoints so that no dof changes by more than `step` (rad, m) between two waypoints.
+        """Insert waypoints so that no dof changes by more than `step` (rad or m) between two waypoints.
+
+        In a mechanism with loops or joint constraints, a dof may change by more: `step` divides the straight segments,
+        before the projection.
 
         Args:
             step: rad or m, above 0.
 
         Raises:
-            NotSolved: loops cannot be closed near a straight segment.
+            ShapeError: `step` is not above 0.
+            NotSolved: loops cannot be closed between two waypoints.
         """
         max_change = as_number(step, "step")
         if not max_change > 0.0:
@@ -196,7 +204,7 @@ class Path:
         return float(np.linalg.norm(self._differences(), axis=1).sum())
 
     def closure_error(self) -> float:
-        """Largest loop closure error at any waypoint, m or rad; 0 without loops."""
+        """Largest absolute residual of the closures at any waypoint, m or rad; 0 without loops."""
         return float(max_closure_errors(self.mechanism, self.q).max())
 
     def is_free(self, collider: Collider, clearance: float = 0.0, step: float = COLLISION_CHECK_STEP) -> bool:
@@ -216,7 +224,7 @@ class Path:
         return self.mechanism.space.difference(self.q[:-1], self.q[1:])
 
     def _close_loops(self, q: Array, is_between: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Array:
-        """Close the loops at the configurations of q (..., nq) that are between two waypoints, in place.
+        """Close the loops at the configurations of q (..., nq) that are between two waypoints, in place; return q.
 
         Args:
             is_between: (...) mask of these configurations.

@@ -1,8 +1,9 @@
 """Roadmap of solution branches along the path parameter s, and the search for the best route through it.
 
 Nodes are configurations at a few waypoints, the stations. Edges are branches traced by continuation from station to
-station. They are traced forward and backward: where two branches cross, both are then traced on both sides of the
-crossing. For a redundant mechanism, nodes are samples, and edges blend from a traced branch to a nearby sample.
+station: forward from all nodes, then backward from the nodes that no edge reaches. Where two branches cross, two
+forward traces may continue on the same branch; the backward trace adds the other. For a redundant mechanism, nodes are
+samples, and edges blend from a traced branch to a nearby sample.
 
 The largest step of a route is the largest change of a dof between two waypoints. Routes whose largest step is at most
 MAX_STEP_RATIO times the smallest possible one are compared by their cost, which is the sum of a cost of length and a
@@ -24,13 +25,14 @@ from mechanik.motion.follow.follow_problem import FEASIBLE, FULL_ROTATION, Follo
 from mechanik.spatial.array import Array
 
 SAME_NODE_DISTANCE = 1e-4
-"""rad or m: configurations closer than this are the same node, if the mechanism is not redundant."""
+"""rad or m: configurations closer than this are the same node."""
 MIN_NODE_DISTANCE = 0.1
-"""rad or m: smallest distance between two sampled nodes, if the mechanism is redundant."""
-MAX_NODES_BATCHED = 32
-"""Largest number of nodes at a station, for batched problems."""
-MAX_NODES = 8
-"""Largest number of nodes at a station for problems that are not batched: each projection takes longer."""
+"""rad or m: if the mechanism is redundant, the end of a forward trace becomes a node only if it is farther than this
+from the other nodes of the station."""
+ENOUGH_NODES_BATCHED = 32
+"""Number of nodes at a station that is enough for batched problems; see `Roadmap.enough_nodes`."""
+ENOUGH_NODES = 8
+"""The same for problems that are not batched: it is smaller because each projection takes longer."""
 BLENDS_PER_BRANCH = 4
 """Number of nodes of the next station to which each branch is blended, if the mechanism is redundant."""
 MAX_BLEND_DISTANCE = 1.5
@@ -84,9 +86,13 @@ class Roadmap:
     backward_branches: list[dict[int, TracedBranch]] = field(default_factory=list[dict[int, TracedBranch]])
 
     @property
-    def max_nodes(self) -> int:
-        """Largest number of nodes at a station."""
-        return MAX_NODES_BATCHED if self.problem.is_batched else MAX_NODES
+    def enough_nodes(self) -> int:
+        """Number of nodes at a station that is enough.
+
+        If the mechanism is redundant, forward traces add nodes up to this number, and backward traces up to twice this
+        number. If it is not redundant, all ends of traces become nodes.
+        """
+        return ENOUGH_NODES_BATCHED if self.problem.is_batched else ENOUGH_NODES
 
     def edge_parameters(self, i: int) -> Array:
         """Parameters s of the waypoints from station i to the next, both included."""
@@ -108,7 +114,7 @@ def build_roadmap(
         stations: indices of waypoints.
         first_nodes: (n, nq) configurations that meet the goals at the first station; may be empty.
         find_nodes: function that finds configurations that meet the goals at the other stations. It is not called for a
-            station that enough branches reach.
+            station that enough branches reach, unless the mechanism is redundant or the solver finds all solutions.
         is_start_fixed: whether a path must start at one of `first_nodes`, if there are any.
     """
     segment_count = len(stations) - 1
@@ -126,7 +132,7 @@ def build_roadmap(
 
 
 def _trace_forward(roadmap: Roadmap, i: int, find_nodes: NodeFunction | None) -> None:
-    """Trace branches from all nodes of station i to the next station, and add its nodes and edges."""
+    """Trace branches from all nodes of station i to the next station, and add the nodes there and the edges to them."""
     problem, nodes = roadmap.problem, roadmap.nodes[i]
     branches = trace_branches(problem, np.array(nodes), roadmap.edge_parameters(i)) if nodes else []
     complete_branches: list[tuple[int, Array]] = []
@@ -135,7 +141,7 @@ def _trace_forward(roadmap: Roadmap, i: int, find_nodes: NodeFunction | None) ->
             complete_branches.append((k, branch.q))
         else:
             roadmap.forward_branches[i][k] = branch
-    has_enough_branches = len(complete_branches) >= roadmap.max_nodes and not (
+    has_enough_branches = len(complete_branches) >= roadmap.enough_nodes and not (
         problem.has_all_solutions or problem.redundancy
     )
     if find_nodes is not None and not has_enough_branches:
@@ -146,6 +152,8 @@ def _trace_forward(roadmap: Roadmap, i: int, find_nodes: NodeFunction | None) ->
 def _add_edges(roadmap: Roadmap, i: int, complete_branches: list[tuple[int, Array]]) -> None:
     """Add edges from station i to the next, and a new node where a branch does not end at an existing node.
 
+    If the mechanism is redundant, the number of nodes is limited, and branches are also blended to the nearest nodes.
+
     Args:
         complete_branches: for each branch that reaches the next station, the index of its start node and the
             configurations (m, nq).
@@ -155,7 +163,7 @@ def _add_edges(roadmap: Roadmap, i: int, complete_branches: list[tuple[int, Arra
     for k, q in complete_branches:
         nearest = nearest_node(problem, next_nodes, q[-1])
         if nearest is None or nearest[1] > (MIN_NODE_DISTANCE if problem.redundancy else SAME_NODE_DISTANCE):
-            if len(next_nodes) < roadmap.max_nodes or not problem.redundancy:
+            if len(next_nodes) < roadmap.enough_nodes or not problem.redundancy:
                 roadmap.edges[i].append(RoadmapEdge(k, len(next_nodes), q))
                 next_nodes.append(q[-1])
         elif not problem.redundancy:
@@ -165,6 +173,7 @@ def _add_edges(roadmap: Roadmap, i: int, complete_branches: list[tuple[int, Arra
             distances = np.abs(problem.wrapped_difference(q[-1], np.array(next_nodes))).max(axis=1)
             for b in map(int, np.argsort(distances, kind="stable")[:BLENDS_PER_BRANCH]):
                 if (
+                    # a branch already has an edge to the node that was made from its end, at distance 0
                     1e-9 < distances[b] < MAX_BLEND_DISTANCE
                     and (blend := _blend_to_node(roadmap, i, q, next_nodes[b])) is not None
                 ):
@@ -172,7 +181,9 @@ def _add_edges(roadmap: Roadmap, i: int, complete_branches: list[tuple[int, Arra
 
 
 def _blend_to_node(roadmap: Roadmap, i: int, q: Array, q_node: Array) -> Array | None:
-    """Smooth curve (m, nq) from the start of the branch q (m, nq) to a node; None if it jumps or collides.
+    """Smooth curve (m, nq) from the start of the branch q (m, nq) to a node.
+
+    None if the curve does not meet the goals, violates the clearance, jumps or does not end at the node.
 
     Args:
         q_node: (nq,) configuration of the node, at station i + 1.
@@ -212,7 +223,7 @@ def _trace_backward(roadmap: Roadmap, i: int) -> None:
         nearest = nearest_node(problem, previous_nodes, q[0])
         if nearest is not None and nearest[1] <= SAME_NODE_DISTANCE:
             roadmap.edges[i - 1].append(RoadmapEdge(nearest[0], k, q))
-        elif len(previous_nodes) < 2 * roadmap.max_nodes or not problem.redundancy:
+        elif len(previous_nodes) < 2 * roadmap.enough_nodes or not problem.redundancy:
             roadmap.edges[i - 1].append(RoadmapEdge(len(previous_nodes), k, q))
             previous_nodes.append(q[0])
 
@@ -233,18 +244,18 @@ MAX_STEP_RATIO = 1.25
 """Ratio to the smallest possible largest step: routes with a largest step up to this ratio are compared by cost."""
 LIMIT_COST = 2.0
 """rad² or m²: cost of a route that is at a limit along the whole path. It is added to the cost of length, which is the
-squared length of a route with equal steps."""
+squared length of the route if all steps are equal."""
 MAX_WINDINGS = 512
 """Largest number of combinations of full rotations that are considered for a start node."""
 LIMIT_TOLERANCE = 1e-9
 """rad: tolerance of joint limits."""
 Windings = tuple[int, ...]
-"""Number of full rotations of each multi-turn joint."""
+"""Number of full rotations of each multi-turn joint, to be added to its value in a node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RouteStep:
-    """The last step of the best route to a node with given windings.
+class BestRoute:
+    """The best route to a node with given windings, stored as its last edge and the state before this edge.
 
     Attributes:
         largest_step: largest step of the route to the node, rad or m.
@@ -259,7 +270,7 @@ class RouteStep:
     edge: RoadmapEdge | None
 
 
-RouteTable = list[dict[tuple[int, Windings], RouteStep]]
+RouteTable = list[dict[tuple[int, Windings], BestRoute]]
 """For each station, the best route to each reachable pair of node and windings."""
 
 
@@ -271,7 +282,7 @@ class EdgeCost:
         edge: the edge.
         largest_step: rad or m.
         cost: cost of length and closeness to limits, rad² or m².
-        winding_change: number of full rotations of each multi-turn joint from the start node to the end node.
+        winding_change: windings at the end node if the windings at the start node are zero.
         min_values, max_values: smallest and largest values of the multi-turn joints along the edge, rad, if the
             windings at the start node are zero.
     """
@@ -285,7 +296,7 @@ class EdgeCost:
 
 
 def best_routes(roadmap: Roadmap, q_near: Array) -> RouteTable:
-    """Find the best route from the first station to each node of each station.
+    """Find the best route from the first station to each node and windings of each station.
 
     Args:
         q_near: (nq,) among routes that differ only by windings, the route that starts nearest to this configuration
@@ -300,25 +311,29 @@ def best_routes(roadmap: Roadmap, q_near: Array) -> RouteTable:
     starts = _start_states(problem, roadmap.nodes[0][: roadmap.start_count], multi_turn_indices, q_near)
     routes = _propagate_routes(roadmap, edge_costs, starts, multi_turn_indices, np.inf)
     if routes[-1]:
-        min_largest_step = min(step.largest_step for step in routes[-1].values())
+        min_largest_step = min(route.largest_step for route in routes[-1].values())
         routes = _propagate_routes(roadmap, edge_costs, starts, multi_turn_indices, MAX_STEP_RATIO * min_largest_step)
     return routes
 
 
 def waypoints_to(roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int, Windings]) -> Array:
-    """Waypoints (m, nq) of the best route from the first waypoint to a node of station i."""
+    """Waypoints (m, nq) of the best route from the first waypoint to station i.
+
+    Args:
+        state: node and windings at station i.
+    """
     multi_turn_indices = np.flatnonzero(roadmap.problem.is_multi_turn)
     pieces: list[Array] = []
     while True:
-        step = routes[i][state]
-        if step.previous_state is None or step.edge is None:
+        route = routes[i][state]
+        if route.previous_state is None or route.edge is None:
             break
-        q = step.edge.q.copy()
-        q[:, multi_turn_indices] += FULL_ROTATION * np.array(step.previous_state[1]) - _winding_shift(
-            roadmap, i - 1, step.edge, multi_turn_indices
+        q = route.edge.q.copy()
+        q[:, multi_turn_indices] += FULL_ROTATION * np.array(route.previous_state[1]) - _winding_shift(
+            roadmap, i - 1, route.edge, multi_turn_indices
         )
         pieces.append(q if not pieces else q[:-1])
-        i, state = i - 1, step.previous_state
+        i, state = i - 1, route.previous_state
     if not pieces:
         q = roadmap.nodes[0][state[0]].copy()
         q[multi_turn_indices] += FULL_ROTATION * np.array(state[1])
@@ -333,7 +348,7 @@ def waypoints_to(roadmap: Roadmap, routes: RouteTable, i: int, state: tuple[int,
 def _propagate_routes(
     roadmap: Roadmap,
     costs: list[list[EdgeCost]],
-    starts: dict[tuple[int, Windings], RouteStep],
+    starts: dict[tuple[int, Windings], BestRoute],
     multi_turn_indices: Indices,
     max_step: float,
 ) -> RouteTable:
@@ -350,11 +365,11 @@ def _propagate_routes(
         problem.upper[multi_turn_indices] + LIMIT_TOLERANCE,
     )
     for station_costs in costs:
-        station_routes: dict[tuple[int, Windings], RouteStep] = {}
+        station_routes: dict[tuple[int, Windings], BestRoute] = {}
         edges_by_start: dict[int, list[EdgeCost]] = {}
         for edge_cost in station_costs:
             edges_by_start.setdefault(edge_cost.edge.start_node, []).append(edge_cost)
-        for (node, windings), step in routes[-1].items():
+        for (node, windings), route in routes[-1].items():
             shift = FULL_ROTATION * np.array(windings)
             for edge_cost in edges_by_start.get(node, ()):
                 if (
@@ -367,21 +382,21 @@ def _propagate_routes(
                     edge_cost.edge.end_node,
                     tuple(a + b for a, b in zip(windings, edge_cost.winding_change, strict=True)),
                 )
-                largest_step, cost = max(step.largest_step, edge_cost.largest_step), step.cost + edge_cost.cost
-                best_step = station_routes.get(state)
+                largest_step, cost = max(route.largest_step, edge_cost.largest_step), route.cost + edge_cost.cost
+                best_route = station_routes.get(state)
                 rank = (cost, largest_step) if np.isfinite(max_step) else (largest_step, cost)
-                if best_step is None or rank < (
-                    (best_step.cost, best_step.largest_step)
+                if best_route is None or rank < (
+                    (best_route.cost, best_route.largest_step)
                     if np.isfinite(max_step)
-                    else (best_step.largest_step, best_step.cost)
+                    else (best_route.largest_step, best_route.cost)
                 ):
-                    station_routes[state] = RouteStep(largest_step, cost, (node, windings), edge_cost.edge)
+                    station_routes[state] = BestRoute(largest_step, cost, (node, windings), edge_cost.edge)
         routes.append(station_routes)
     return routes
 
 
 def _winding_shift(roadmap: Roadmap, i: int, edge: RoadmapEdge, multi_turn_indices: Indices) -> Array:
-    """Difference of the multi-turn joints between the start of an edge and its start node: full rotations, rad."""
+    """Multi-turn joints at the start of an edge minus those of its start node, rounded to full rotations, rad."""
     rotations: Array = np.rint(
         (edge.q[0, multi_turn_indices] - roadmap.nodes[i][edge.start_node][multi_turn_indices]) / FULL_ROTATION
     )
@@ -409,7 +424,8 @@ def _edge_cost(
 def _limit_closeness(problem: FollowProblem, q: Array) -> float:
     """Mean closeness of q (m, nq) to joint limits: 0 in the middle of the range, 1 at a limit.
 
-    The closeness of a configuration is that of the joint nearest to its limit. Multi-turn joints are ignored.
+    The closeness of a configuration is that of the joint nearest to its limit. Multi-turn joints and joints without
+    limits are ignored.
     """
     is_bounded = np.isfinite(problem.lower) & np.isfinite(problem.upper) & (problem.upper > problem.lower)
     columns = np.flatnonzero(is_bounded & ~problem.is_multi_turn)
@@ -422,9 +438,13 @@ def _limit_closeness(problem: FollowProblem, q: Array) -> float:
 
 def _start_states(
     problem: FollowProblem, nodes: list[Array], multi_turn_indices: Indices, q_near: Array
-) -> dict[tuple[int, Windings], RouteStep]:
-    """Routes of zero length: the nodes of the first station with all windings that the limits allow."""
-    states: dict[tuple[int, Windings], RouteStep] = {}
+) -> dict[tuple[int, Windings], BestRoute]:
+    """Routes of zero length: the nodes of the first station with the windings that the limits allow.
+
+    Args:
+        q_near: (nq,) preferred configuration; starts far from it have a slightly higher cost.
+    """
+    states: dict[tuple[int, Windings], BestRoute] = {}
     for node, q in enumerate(nodes):
         min_windings = (
             np.ceil((problem.lower[multi_turn_indices] - q[multi_turn_indices] - LIMIT_TOLERANCE) / FULL_ROTATION)
@@ -441,5 +461,5 @@ def _start_states(
         for windings in combinations:
             distance = q[multi_turn_indices] + FULL_ROTATION * np.array(windings) - q_near[multi_turn_indices]
             # the weight is so small that this cost decides only between routes that differ by full rotations
-            states[node, windings] = RouteStep(0.0, 1e-6 * float((distance * distance).sum()), None, None)
+            states[node, windings] = BestRoute(0.0, 1e-6 * float((distance * distance).sum()), None, None)
     return states
