@@ -1,7 +1,7 @@
 """The thread of a live solver: states and listeners, settings, locking, and the solve loop.
 
-A single condition protects the newest targets, q and settings. Callers from other threads have priority over the solve
-loop for access to the mechanism.
+The thread that has the `PriorityLock` may use the mechanism, the solver and the settings. A condition protects the lock
+itself and the requests of other threads: new targets, a new q, futures and callbacks.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from mechanik.validation import read_only
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveState:
-    """State of a live solver after a tick.
+    """State of a live solver after a tick, or before the first tick.
 
     Attributes:
         q: (nq,), read-only.
         solution: result of the tick; None before the first tick, if there is nothing to solve, and after a failure.
         sequence: increases by 1 from state to state.
-        tag: integer that was given with the newest targets that the state is for.
+        tag: integer that was passed with the targets of this state.
         is_at_rest: whether the solver has finished and sleeps until a change.
         seconds: processor time of the tick, s; wall time on Windows.
         iterations: number of iterations of the tick.
@@ -75,7 +75,8 @@ class LiveState:
     def error(self) -> float:
         """Largest error of a required objective or a loop closure, m or rad; 0 without a solution.
 
-        It is computed on access with the current mechanism: read it in a callback if the graph is edited.
+        The error is computed on access, with the mechanism as it is then. If you edit the mechanism, read the error in
+        a callback.
         """
         solution = self.solution
         if solution is None:
@@ -90,7 +91,7 @@ class LiveState:
 StateCallback = Callable[[LiveState], object]
 """Function that is called with each new state."""
 MAX_ERRORS = 16
-"""Number of callback exceptions that are stored."""
+"""Largest number of callback exceptions that are stored."""
 
 
 class StateListeners:
@@ -236,7 +237,7 @@ class PriorityLock:
         return not (self._holder_id or self._waiting_count)
 
     def acquire(self) -> None:
-        """Take the lock; call with the condition held and only if `is_free`."""
+        """Take the lock; call with the condition held and only if no thread has the lock."""
         self._holder_id = threading.get_ident()
 
     def release(self) -> None:
@@ -247,7 +248,7 @@ class PriorityLock:
 
     @contextmanager
     def acquire_with_priority(self) -> Generator[None]:
-        """Return a context manager that waits for the lock, has it, and releases it."""
+        """Return a context manager that waits for the lock at its start and releases it at its end."""
         if self.is_mine:
             yield
             return
@@ -269,7 +270,7 @@ MAX_EXIT_WAIT = 2.0
 
 
 class SolverRun:
-    """A thread from start to stop.
+    """A run of the solve loop in its own thread, from `start` to `stop`.
 
     Attributes:
         is_over: whether the thread must end, or has ended.
@@ -278,15 +279,16 @@ class SolverRun:
 
     def __init__(self, background_solver: BackgroundSolver) -> None:
         self.is_over = False
-        self.thread = threading.Thread(target=background_solver.run, args=(self,), name="mechanik live", daemon=True)
+        self.thread = threading.Thread(
+            target=background_solver.solve_loop, args=(self,), name="mechanik live", daemon=True
+        )
 
 
 class BackgroundSolver:
     """The solve loop behind a `LiveSolver`.
 
-    It has no reference to its `LiveSolver`, so that an unused `LiveSolver` is garbage collected and ends the thread. A
-    single condition protects the newest targets, q, settings and the lock. Callers from other threads have priority
-    over the solve loop.
+    It has no reference to its `LiveSolver`, so that a `LiveSolver` without references is garbage collected, which ends
+    the thread.
     """
 
     def __init__(self, mechanism: Mechanism, settings: LiveSettings, q: ArrayLike | None, budget: float) -> None:
@@ -356,7 +358,12 @@ class BackgroundSolver:
             self._condition.notify_all()
 
     def change(self, update: Callable[[LiveSettings], LiveSettings] | None, budget: float | None) -> None:
-        """Replace the settings by `update` of the current settings; inside an edit the solver is rebuilt at its end."""
+        """Change settings and rebuild the solver; inside an edit it is rebuilt at the end of the edit.
+
+        Args:
+            update: function that returns new settings for the current settings; None: only the budget changes.
+            budget: s; None: the budget stays.
+        """
         if update is None:
             self.budget = self.budget if budget is None else budget
             return
@@ -374,7 +381,7 @@ class BackgroundSolver:
 
     @contextmanager
     def edit(self) -> Generator[Mechanism]:
-        """Return a context manager that has the lock during an edit and rebuilds the solver afterwards."""
+        """Return a context manager that holds the lock during an edit and rebuilds the solver afterwards."""
         with self._lock.acquire_with_priority():
             self._check_usable()
             self._edit_depth += 1
@@ -409,7 +416,7 @@ class BackgroundSolver:
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread is alive."""
+        """Whether the thread is alive and was not told to end."""
         run = self.current_run
         return run is not None and not run.is_over and run.thread.is_alive()
 
@@ -423,10 +430,10 @@ class BackgroundSolver:
                 BACKGROUND_SOLVERS.add(self)
 
     def stop(self, wait: bool, max_wait: float | None = None) -> None:
-        """End the thread.
+        """Tell the thread to end.
 
         Args:
-            wait: whether to wait for its end, except in the thread itself.
+            wait: whether to wait until the thread has ended; a call in the thread itself does not wait.
             max_wait: s, longest wait; None: unlimited.
         """
         with self._condition:
@@ -448,8 +455,8 @@ class BackgroundSolver:
         cancel_futures(futures)
         self.stop(wait)  # another thread may have started a new run in between; from now on `start` raises
 
-    def run(self, run: SolverRun) -> None:
-        """Solve loop of the thread: sleep until there is work and the lock is free, then tick."""
+    def solve_loop(self, run: SolverRun) -> None:
+        """Until the run is over: sleep until there is work and the lock is free, then tick."""
         while True:
             with self._condition:
                 while not run.is_over and not (self._lock.is_free and self._has_work()):
@@ -469,9 +476,10 @@ class BackgroundSolver:
             raise InvalidOperation("this live solver was disposed; create a new one")
 
     def _wake(self, tag: int) -> list[Future[LiveState]]:
-        """Wake the thread for new targets; return the futures to cancel, which the caller does outside the condition.
+        """Wake the thread for new targets, and return the replaced futures.
 
-        `Future.cancel` calls user code, which must not run with the condition held.
+        The caller must release the condition and then cancel these futures: `Future.cancel` calls user code, which must
+        not run with the condition held.
         """
         self._tag, self._has_changes = tag, True
         replaced_futures, self._futures = self._futures, []
@@ -485,7 +493,10 @@ class BackgroundSolver:
         return TickSolver(self.mechanism, self.settings.build(self.mechanism), self.settings.goals == (), q)
 
     def _rebuild(self) -> None:
-        """Rebuild the solver for the current mechanism and settings; q and targets are transferred."""
+        """Rebuild the solver for the current mechanism and settings.
+
+        q is transferred. Targets are transferred unless there are new goals.
+        """
         q_names = self._tick_solver.space.q_names
         new_tick_solver = self._build(transfer_q(q_names, self._tick_solver.q, self.mechanism))
         replaced_futures: list[Future[LiveState]] = []
@@ -581,6 +592,6 @@ BACKGROUND_SOLVERS: weakref.WeakSet[BackgroundSolver] = weakref.WeakSet()
 
 @atexit.register
 def stop_all() -> None:
-    """Stop all threads at exit, because no thread may be inside a kernel then."""
+    """Stop all threads at exit, because no thread may be inside a kernel when the interpreter ends."""
     for background_solver in list(BACKGROUND_SOLVERS):
         background_solver.stop(wait=True, max_wait=MAX_EXIT_WAIT)

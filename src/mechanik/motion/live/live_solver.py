@@ -31,27 +31,28 @@ DEFAULT_BUDGET = 0.012
 
 
 class LiveSolver:
-    """A solver in its own thread: set new targets at any time, and receive its states by callback.
+    """A solver in its own thread: set new targets at any time, and receive states by callback.
 
-    New targets replace older ones and there is no queue: a slow solver responds less often, not later. Each tick starts
-    where the previous tick ended and takes about `budget` seconds. While the goals are not met, the next tick
-    continues, and each tick publishes a state. At rest the thread sleeps. The solver never changes the configuration of
-    the mechanism. Edit the mechanism only inside `edit`.
+    New targets replace older ones and there is no queue: a slow solver skips targets and does not fall behind. Each
+    tick starts where the previous tick ended, takes at most about `budget` seconds and publishes a state. When the
+    goals are met or a further tick would not help, the solver is at rest and the thread sleeps. The solver never
+    changes the configuration of the mechanism. Edit the mechanism only inside `edit`.
 
         with mk.LiveSolver(arm, mk.PositionGoal("hand", (0.5, 0, 0.4)), on_state=draw) as live:
             live.set_targets((0.5, 0.1, 0.4))
 
     Callbacks run in the thread, or for `step` in the calling thread, one state after the other. Objects that a callback
-    references live as long as the thread, so dispose of a `LiveSolver` that its own callback references. All methods
-    may be called from every thread and from callbacks.
+    references live as long as the thread: if a callback references its own `LiveSolver`, call `dispose` to end the
+    thread. All methods may be called from every thread, and all except `step` from callbacks.
 
     Args:
         mechanism: the mechanism.
-        goals: objectives; None: the goals of the mechanism's graph; empty: only loops are closed, near the last `move`.
+        goals: objectives. None: the goals of the mechanism's graph. Empty: only loops and joint constraints are solved,
+            near the configuration of the last `move`.
         solver: the method, as for `Solver`.
         q0: (nq,) start; default: the current configuration of the mechanism.
         budget: s, time for a tick. A tick may take up to 16 times as long if previous ticks did not move the solution.
-            Solves that are much faster than the budget are not timed, so a tick may sometimes take longer.
+            While solves are much faster than the budget, they have no time limit, so that a tick may take longer.
         on_state: the first callback.
         lock, limits, rest: as for `Solver`.
         options: further options of `Solver`. `restarts` is 0 by default, so that the solution does not jump. With
@@ -61,6 +62,7 @@ class LiveSolver:
     Raises:
         InvalidArgument: `mechanism` is not a mechanism.
         LimitsError: `budget` is not above 0.
+        InvalidOperation: `max_seconds` is among the options.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -114,7 +116,8 @@ class LiveSolver:
         """Stop the thread; no further tick starts.
 
         Args:
-            wait: whether to wait for the end of the current tick; calls from a callback never wait.
+            wait: whether to wait for the end of the current tick; a call in the thread itself, as from a callback, does
+                not wait.
         """
         self._background.stop(wait)
 
@@ -153,7 +156,7 @@ class LiveSolver:
     def solve(self, targets: Targets | None = None) -> Future[LiveState]:
         """Set targets like `set_targets`, and return a future for the state at rest.
 
-        The future is cancelled by newer targets, by other goals, and by `dispose`.
+        If a tick fails, the future raises its error. A later `set_targets`, new goals and `dispose` cancel the future.
 
         Args:
             targets: None: the current targets.
@@ -176,7 +179,7 @@ class LiveSolver:
     ) -> None:
         """Change settings. Settings that are not given stay; if one is invalid, none is changed.
 
-        New goals start with their own targets.
+        New goals start with their own targets. A new method keeps only those options that every method takes.
 
         Args:
             goals, solver, lock, limits, rest, budget, options: as for the class.
@@ -194,8 +197,8 @@ class LiveSolver:
         """Return a context manager in which the mechanism may be edited: `with live.edit() as mechanism:`.
 
         The thread waits between two ticks. Afterwards the solver is rebuilt, and q is transferred by dof names.
-        Settings changed inside take effect at the end. If no solver can be built then, the error is raised and nothing
-        is solved until other settings or another edit allow it.
+        Settings that are changed inside the context take effect at its end. If no solver can be built at the end, the
+        error is raised, and nothing is solved until other settings or another edit allow it.
         """
         return self._background.edit()
 
@@ -203,7 +206,7 @@ class LiveSolver:
         """Make a single iteration, or the few iterations that are needed to move with closed loops; also while stopped.
 
         Raises:
-            InvalidOperation: called in a callback or inside `edit`.
+            InvalidOperation: called in a callback, inside `edit` or after `dispose`.
         """
         return self._background.step()
 
@@ -213,6 +216,9 @@ class LiveSolver:
         """Call `callback` with each new state; return a function that unsubscribes.
 
         A callback that raises is removed; its exception is in `errors`.
+
+        Raises:
+            InvalidArgument: `callback` cannot be called.
         """
         if not callable(callback):
             raise InvalidArgument(f"a callback must be a function of a state, not {callback!r}")

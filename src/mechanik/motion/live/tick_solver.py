@@ -1,4 +1,4 @@
-"""A tick of a live solver: a solve within a time budget, the newest targets, and whether another tick would help."""
+"""Ticks of a live solver: solve for the newest targets within a time budget, and decide whether to tick again."""
 
 from __future__ import annotations
 
@@ -39,12 +39,13 @@ class TargetStore:
         Raises:
             UnknownName: there is no objective of this name.
             ShapeError: the number of targets is wrong.
+            MechanikError: a target is invalid for its objective.
         """
         new_targets = {
             k: _copy_target(target) for k, target in self._targets_by_index(targets).items() if target is not None
         }
         for k, target in new_targets.items():
-            self._objectives[k].with_target(target)  # raises if it is not a valid target
+            self._objectives[k].with_target(target)  # raises if the target is invalid
         for k, target in new_targets.items():
             self._targets[k] = target
 
@@ -54,7 +55,7 @@ class TargetStore:
             self._targets[k] = _copy_target(target)
 
     def copy_matching(self, other_store: TargetStore) -> TargetStore:
-        """Take over the targets of another store that fit, by name, or by index for objectives without a name."""
+        """Copy the targets of another store that fit, by name, or by index if an objective has no name; return self."""
         for k, objective in enumerate(self._objectives):
             j = other_store._names.get(objective.name, -1) if objective.name else k
             target = other_store._targets[j] if 0 <= j < len(other_store._targets) else None
@@ -78,8 +79,9 @@ class TargetStore:
 
     def _targets_by_index(self, targets: Targets) -> dict[int, Any]:
         objectives = self._objectives
-        has_joint_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
-        if isinstance(targets, Mapping) and not has_joint_names:
+        # the target of these objectives may itself be a mapping, by joint name
+        takes_mapping = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
+        if isinstance(targets, Mapping) and not takes_mapping:
             targets_by_name: Mapping[str, Any] = targets  # type: ignore[assignment]
             for name in targets_by_name:
                 if name not in self._names:
@@ -95,7 +97,10 @@ class TargetStore:
 
 
 def _copy_target(target: Any) -> Any:
-    """Copy a target, so that the caller cannot change it; numbers become a float64 array, the fastest form."""
+    """Copy an array, a flat list or a mapping, so that the caller may change the original; return other targets as is.
+
+    Real numbers become a float64 array, which the solver takes fastest.
+    """
     if isinstance(target, np.ndarray):
         return np.array(target, dtype=np.float64) if target.dtype.kind in "fiu" else target.copy()  # type: ignore[misc]
     if isinstance(target, list | tuple) and all(type(value) in (int, float) for value in target):  # type: ignore[misc]
@@ -108,18 +113,20 @@ MIN_MOTION = 1e-9
 IMPROVEMENT_RATIO = 0.999
 """Ratio of the new to the best error below which a tick counts as an improvement."""
 MAX_TICKS_WITHOUT_IMPROVEMENT = 50
-"""Number of ticks without improvement after which the solver is at rest; methods with momentum may oscillate."""
+"""Number of ticks without improvement after which the solver is at rest; large, because methods with momentum may
+oscillate before they improve."""
 MAX_BUDGET_RATIO = 16.0
-"""Largest ratio of the time of a tick to the budget; the time is doubled after each tick that did not move q."""
+"""Largest ratio of the time limit of a tick to the budget; the limit is doubled after each unfinished tick that did not
+move q."""
 UNFINISHED_STATUSES = (Status.TIMEOUT, Status.NOT_CLOSED)
 """Status values after which another tick may help."""
 
 
 class TickSolver:
-    """A solver (None if there is nothing to solve), the current configuration, and the newest targets.
+    """Makes the ticks of a live solver, from the current configuration to the newest targets.
 
     Attributes:
-        solver: the solver.
+        solver: the solver; None if there is nothing to solve.
         has_no_goals: whether the solver only closes loops near the configuration set by `move`.
         space: configuration space for which the solver was built.
         q: (nq,), float64 and never modified in place, so that kernels take it without a copy.
@@ -161,8 +168,8 @@ class TickSolver:
     def tick(self, targets: Targets | None, budget: float) -> Solution | None:
         """Solve from the current q; None if there is nothing to solve.
 
-        A solve takes at most `budget` seconds, or up to `MAX_BUDGET_RATIO` times as long if previous ticks did not move
-        q. Solves that are much faster are not timed.
+        The time limit is `budget` seconds, or up to `MAX_BUDGET_RATIO` times as long if previous ticks did not move q.
+        While solves are much faster than the budget, there is no time limit.
         """
         solver = self.solver
         if solver is None:
@@ -190,13 +197,13 @@ class TickSolver:
         return float(np.abs(solution.q - self.q).max(initial=0.0))
 
     def _take_over(self, solution: Solution) -> None:
-        """Take over q of the solution. The solver is at rest unless another tick may improve the result."""
+        """Take over q of the solution, and set `is_at_rest` unless another tick may improve the result."""
         assert self.solver is not None
         motion = self._motion(solution)
         self.q = solution.q.copy()
         status = solution.status
         error = (
-            max((chain.residual for chain in solution.subproblems), default=0.0)
+            max((subproblem.residual for subproblem in solution.subproblems), default=0.0)
             if status in UNFINISHED_STATUSES
             else 0.0
         )
@@ -205,9 +212,8 @@ class TickSolver:
         )
         self._best_error = min(self._best_error, error)
         may_improve = status in UNFINISHED_STATUSES and self._ticks_without_improvement < MAX_TICKS_WITHOUT_IMPROVEMENT
-        may_improve = (
-            may_improve or self.solver.options.rest_factor < 1.0
-        )  # each tick covers only a share of the distance
+        # with a rest factor below 1, each tick covers only a share of the distance to the rest pose
+        may_improve = may_improve or self.solver.options.rest_factor < 1.0
         self._budget_ratio *= 1.0 if motion > MIN_MOTION or status not in UNFINISHED_STATUSES else 2.0
         self.is_at_rest = not may_improve or (
             motion <= MIN_MOTION and (status not in UNFINISHED_STATUSES or self._budget_ratio > MAX_BUDGET_RATIO)
@@ -221,7 +227,7 @@ class TickRate:
         self._times: deque[float] = deque()
 
     def update(self, now: float) -> float:
-        """Count a tick that ends now (by `time.perf_counter`) and return the rate."""
+        """Count a tick that ends at `now` (s, `time.perf_counter`), and return the rate (1/s)."""
         self._times.append(now)
         while self._times[0] < now - 1.0:
             self._times.popleft()
