@@ -40,8 +40,10 @@ def as_rate_limits(mechanism: Mechanism, rates: RateLimits | None, quantity: str
         from_file: whether joints that `rates` does not name (all, if it is None) take the limits of the model file.
 
     Raises:
-        ShapeError: an array has the wrong length.
+        ShapeError: an array has the wrong shape, or a limit is not a number.
         LimitsError: a limit is not above 0.
+        NotFinite: a limit is NaN.
+        UnknownName: there is no joint or dof of this name.
         InvalidArgument: a named joint closes a loop.
     """
     limits = np.full(mechanism.nv, math.inf)
@@ -63,7 +65,10 @@ def as_rate_limits(mechanism: Mechanism, rates: RateLimits | None, quantity: str
 
 
 def _apply_file_limits(mechanism: Mechanism, limits: Array, quantity: str, excluded_joints: Collection[Joint]) -> None:
-    """Apply the limits of the model file, as URDF and SDF have for velocities; 0 in the file means unknown."""
+    """Apply the limits of the model file to all joints that are not excluded; 0 in the file means unknown.
+
+    URDF and SDF files contain velocity limits.
+    """
     file_limits: Any = mechanism.extras.get("limits")
     if not isinstance(file_limits, Mapping):
         return

@@ -1,11 +1,12 @@
 """Proof that a path keeps the clearance everywhere, not only at the configurations that are checked.
 
 On a straight segment, the motion of a point of a link is bounded by the sum over all dofs of |dq_i| times the largest
-speed of the point per unit speed of dof i. Where this bound is below the measured distance, no contact is possible.
+speed of the point per unit speed of dof i. Where this bound is below the measured distance minus the clearance, the
+clearance is kept.
 
 `certify_path` uses a compiled kernel: each measured distance proves that an interval around it is free, so a path far
 from obstacles needs few checks. `certify_by_bisection` halves segments until all are proven free. It handles all
-mechanisms and is the reference for the kernel. For mechanisms with loops it proves nothing and only checks densely.
+mechanisms and is the reference for the kernel. For mechanisms with loops, it only checks densely and proves nothing.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
 CERTIFY_STEP = 0.01
-"""rad, and half of it in m: largest motion of a dof between two checks."""
+"""Planning units (1 rad or 0.5 m): largest motion of a dof between two checks where nothing is proven."""
 MAX_CHECKS = 40_000
 """Number of checked configurations after which the proof is abandoned."""
 MIN_INTERVAL = 1e-5
-"""Planning units (1 rad or 0.5 m): unproven segments that are shorter are not divided further."""
+"""Planning units: if half of an unproven interval is shorter than this, the path counts as not proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class PathCertificate:
     Attributes:
         is_free: whether all measured distances keep the clearance.
         is_certain: whether it is proven that the clearance is kept everywhere on the path.
-        min_distance: smallest measured distance, m.
+        min_distance: smallest measured distance, m; -inf if the path cannot be followed with closed loops.
     """
 
     is_free: bool
@@ -69,7 +70,7 @@ class PathCertificate:
 def certify_by_bisection(space: PlanningSpace, q: Array, clearance: float, deadline: float) -> PathCertificate:
     """Check the path with waypoints q (N, nq) densely, and prove by bisection that it is free between the checks.
 
-    The checks are 0.01 rad or 5 mm apart. For mechanisms with loops nothing is proven between them.
+    The checks are at most 0.01 rad or 5 mm apart. For mechanisms with loops, nothing is proven between the checks.
 
     Args:
         clearance: m.
@@ -92,7 +93,11 @@ def certify_by_bisection(space: PlanningSpace, q: Array, clearance: float, deadl
 def _certify_between(
     space: PlanningSpace, collider: Collider, q: Array, clearance: float, min_distance: float, deadline: float
 ) -> PathCertificate:
-    """Prove by bisection that all segments between the configurations q (N, nq) keep the clearance."""
+    """Prove by bisection that all segments between the configurations q (N, nq) keep the clearance.
+
+    Args:
+        min_distance: smallest distance at the configurations q, m.
+    """
     motion_bounds = _MotionBounds(collider)
     q_start, half_steps = q[:-1], 0.5 * space.difference(q[:-1], q[1:])
     check_count = 0
@@ -170,8 +175,8 @@ class _MotionBounds:
 kernel = kernel_module("planning.motion_certificate")
 CHECKS_PER_CALL = 4_000
 """Number of checks between two readings of the clock."""
-FIRST_INTERVAL = 0.1
-"""Planning units: initial guess for the length of the free interval around a check."""
+FIRST_STRIDE = 0.1
+"""Planning units: initial guess of how far on both sides of a check the path is proven free."""
 
 
 def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: float) -> PathCertificate:
@@ -193,7 +198,7 @@ def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: flo
         return certify_by_bisection(space, q, clearance, deadline)
     scene = _kernel_scene(collider._current_pairs().tables)
     waypoints, state = np.ascontiguousarray(q), np.zeros(CERTIFICATE_FLOATS)
-    state[SMALLEST_DISTANCE], state[IS_CERTAIN], state[LAST_STRIDE] = np.inf, 1.0, FIRST_INTERVAL
+    state[SMALLEST_DISTANCE], state[IS_CERTAIN], state[LAST_STRIDE] = np.inf, 1.0, FIRST_STRIDE
     while True:
         status = kernel.certify_path(
             *scene, waypoints, space.unit, clearance, CERTIFY_STEP, MIN_INTERVAL, CHECKS_PER_CALL, state
@@ -233,7 +238,7 @@ def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
 
 
 def _common_ancestor(parents: list[int], a: int, b: int) -> int:
-    """The deepest common ancestor of two nodes; -1 if there is none."""
+    """The deepest common ancestor of two nodes, which may be one of them; -1 if there is none."""
     while a != b:
         a, b = (parents[a], b) if a > b else (a, parents[b])
     return a

@@ -33,7 +33,7 @@ MAX_FAILED_SHORTCUTS = 40
 """Number of consecutive failed shortcuts (on one segment, not shorter, or not free) after which shortening ends in the
 kernel; in Python it ends after one more."""
 ARC_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
-"""Size of the arc at a corner as shares of the shorter side, tried in this order; the first free arc is used."""
+"""Sizes of the arc at a corner as shares of the shorter side, tried in this order; the first free arc is used."""
 BLEND_STEP = 0.06
 """Planning units: approximate distance between the waypoints on a rounded corner."""
 SMOOTHING_SWEEPS = 12
@@ -94,7 +94,11 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
 
 
 def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Replace each corner of the waypoints q (N, nq) by a parabola tangent to both sides, if the parabola is free."""
+    """Replace each corner of the waypoints q (N, nq) by a parabola tangent to both sides, if the parabola is free.
+
+    Args:
+        deadline: time of `time.perf_counter` after which the remaining corners are not changed.
+    """
     if len(q) < 3:
         return q
     waypoints = [q[0]]
@@ -119,9 +123,13 @@ def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
 
 
 def smooth_along_loops(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Move each inner waypoint repeatedly halfway to the midpoint of its neighbours, where loops close and it is free.
+    """Smooth dense waypoints q (N, nq) along loops: move each one repeatedly halfway to the midpoint of its neighbours.
 
-    For dense waypoints along loops.
+    A waypoint is not moved if its loops cannot be closed there, or if the waypoint or the middle of an adjacent segment
+    would violate the clearance. The first and the last waypoint stay.
+
+    Args:
+        deadline: time of `time.perf_counter` at which smoothing ends.
     """
     q = q.copy()
     for sweep in range(2 * SMOOTHING_SWEEPS):
@@ -213,7 +221,11 @@ CHECKS_PER_CALL = 1000
 
 
 def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Array:
-    """Shorten the path with waypoints q (N, nq) in a kernel, about until the deadline; only for Euclidean spaces."""
+    """Shorten the path with waypoints q (N, nq) in a kernel; only for Euclidean spaces.
+
+    Args:
+        deadline: time of `time.perf_counter` at which shortening ends, after the current kernel call.
+    """
     scene = space.scene()
     if scene is None:
         return q[[0, -1]]
@@ -255,6 +267,9 @@ def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array
     """Insert waypoints on the path until the spline of `retime` through them keeps the clearance.
 
     If no distance in REFINEMENT_STEPS suffices, the waypoints q (N, nq) are returned unchanged.
+
+    Args:
+        clearance: m.
     """
     if space.collider is None or len(q) < 3:
         return q

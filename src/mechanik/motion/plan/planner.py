@@ -1,7 +1,7 @@
 """Plan a collision-free path from a start to a goal: the function `plan` and its result `PlannedPath`.
 
-The straight segment is tried first, then a tree planner. The path is shortened, its corners are rounded, and the result
-is certified.
+By default the straight segment is tried first, then a tree planner. The path of a planner is shortened and its corners
+are rounded, or it is smoothed along loops. Each path is checked before it is returned (`path_certificate.py`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class PlannedPath(Path):
     Attributes:
         mechanism: the mechanism of the waypoints; the path does not move it.
         q: (N, nq) waypoints from the start to the goal; read-only.
-        s: (N,) share of the path's length up to each waypoint, from 0 to 1; read-only.
-        planner: "straight" if the path is a straight segment or a single waypoint, else the name of the planner.
+        s: (N,) share of the path's length up to each waypoint, from 0 to 1, where 0.5 m counts as 1 rad; read-only.
+        planner: "straight" if no search was needed: the path is the straight segment or a single waypoint. Else the
+            name of the planner.
         goal: index of the goal where the path ends, among the valid goals sorted by distance from the start.
         seconds: wall time of the call without waiting for the compilation of kernels, s.
         min_distance: smallest distance measured along the path, m; infinite if nothing is avoided.
@@ -88,7 +89,7 @@ KERNELS = (
     "planning.corner_rounding", "planning.motion_certificate",
     "planning.spline_clearance",
 )  # fmt: skip
-"""Kernels that must be compiled before planning; without compilation no path would be found in the default time."""
+"""Kernels that must be compiled before planning; in plain Python they are too slow for the default time."""
 SEARCH_MARGIN = 1e-3
 """m: largest extra clearance during the search; it is smaller if the start or a goal exceeds the clearance by less than
 twice this length."""
@@ -97,8 +98,8 @@ STRAIGHT_GOALS = 6
 MAX_SEARCHES = 3
 """Largest number of searches, and of improved versions of the path that a search finds. If a path is not
 acceptable (`_is_acceptable`), the next search or version uses half the check step."""
-CertifiedPath = tuple[Array, str, tuple[float, bool]]
-"""Waypoints (N, nq), name of the planner, and (smallest distance in m, whether the path is proven free)."""
+CheckedPath = tuple[Array, str, tuple[float, bool]]
+"""A free path: waypoints (N, nq), name of the planner, and (smallest distance in m, whether it is proven free)."""
 
 
 def plan(
@@ -119,16 +120,16 @@ def plan(
     """Find a collision-free path from the start to a goal; loops stay closed along the path.
 
     By default the straight segment is used if it is free. Otherwise the path of the planner is shortened and its
-    corners are rounded. At the end the path is checked every 0.01 rad or 5 mm, and for mechanisms without loops also
-    between these configurations (`PlannedPath.is_certain`). If possible, waypoints are inserted until the spline that
-    `mk.retime` fits through them is collision-free, too.
+    corners are rounded. If possible, it is proven that the path keeps the clearance everywhere
+    (`PlannedPath.is_certain`). Where no proof is possible, as along loops, the path is checked every 0.01 rad or 5 mm.
+    If possible, waypoints are inserted until the spline that `mk.retime` fits through them is collision-free, too.
 
     Args:
         mechanism: the mechanism; it is not moved.
         start: (nq,) or a solution; None: the current configuration of the mechanism.
-        goal: (nq,), a solution, several of them, or objectives to meet at the end. For objectives, collision-free
-            configurations are searched, with angles as close to the start as possible. The path ends at one of the
-            goals.
+        goal: a configuration (nq,) or a solution, or several of these: the path ends at one of them. Or objectives that
+            are all met at the end: collision-free configurations that meet them are searched, and their angles are
+            shifted by full rotations as close to the start as possible.
         avoid: "self" and obstacles, or a `Collider`; None: nothing.
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
@@ -139,16 +140,16 @@ def plan(
         lock: joints or dofs that must not move.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
         rng: random generator. With the default, every call in every thread returns the same path, unless the time limit
-            ends the search. The shortest of several paths with different generators is often much shorter.
+            ends the search. To get a shorter path, plan with several generators and take the shortest path.
 
     Returns:
         The path; its s is the relative length from 0 to 1.
 
     Raises:
-        PlanningError: the start or all goals are invalid, or no path was found in time.
+        PlanningError: the start or all goals are invalid, or no path was found.
         UnknownName: there is no such planner.
         StructureError: no link has a collision shape, but `avoid` is not empty.
-        LimitsError: `max_seconds` is not positive.
+        LimitsError: `max_seconds` is not above 0, or the objectives are met only if a locked dof moves.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -194,12 +195,16 @@ def _search(
     clearance: float,
     deadline: float,
     rng: np.random.Generator,
-) -> CertifiedPath:
-    """Find an acceptable path (`_is_acceptable`), else the path with the largest distance among the free paths."""
+) -> CheckedPath:
+    """Find an acceptable path (`_is_acceptable`), else return the free path with the largest `min_distance`.
+
+    Raises:
+        PlanningError: no free path was found.
+    """
     if space.max_difference(start, goals[0]) < 1e-12:
         certificate = certify_path(space, np.array([start, goals[0]]), clearance, deadline)
         return goals[:1], "straight", (certificate.min_distance, certificate.is_certain)
-    notes, free_paths = list[str](), list[CertifiedPath]()
+    notes, free_paths = list[str](), list[CheckedPath]()
     for goal in goals[:STRAIGHT_GOALS] if planner == "auto" else ():
         segment = space.free_segment(start, goal)
         if segment is None:
@@ -243,15 +248,17 @@ def _search(
 
 
 def _is_acceptable(space: PlanningSpace, certificate: PathCertificate, clearance: float) -> bool:
-    """Whether a path is proven free, or is free where no proof is possible: along loops, or if an end has no margin."""
+    """Whether a path is proven free, or is free where no proof is possible.
+
+    No proof is possible along loops, and if the start or a goal is exactly at the clearance.
+    """
     return certificate.is_certain or (certificate.is_free and (space.has_loops or space.clearance <= clearance))
 
 
 def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, deadline: float) -> Iterator[Array]:
     """Yield improved paths, each with half the check step of the previous one; then q (N, nq) itself.
 
-    An improved path is shortened, and its corners are rounded. Along loops, it is shortened and
-    smoothed.
+    An improved path is shortened, and its corners are rounded. Along loops, it is shortened and smoothed.
     """
     for _ in range(MAX_SEARCHES):
         if space.is_euclidean:
@@ -269,9 +276,9 @@ def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, de
 
 
 def _without_idle_motion(space: PlanningSpace, q: Array) -> list[Array]:
-    """The path without small motions of dofs whose start and end values are equal; empty if there are none.
+    """List with the path without small motions of dofs whose start and end values are equal; empty if there are none.
 
-    Such motions occur because tree planners move all dofs.
+    Tree planners cause such motions, because they move all dofs.
     """
     if not space.is_euclidean:
         return []
@@ -281,7 +288,11 @@ def _without_idle_motion(space: PlanningSpace, q: Array) -> list[Array]:
 
 
 def _clearance_margin(space: PlanningSpace, ends: list[Array]) -> float:
-    """Extra clearance (m) of the search: at most half of what the start and the goals have above the clearance."""
+    """Extra clearance (m) of the search: at most half of the distance by which all ends exceed the clearance.
+
+    Args:
+        ends: the start and the goals, (nq,) each.
+    """
     if space.collider is None:
         return 0.0
     excess = float(np.min(space.collider.distance(np.array(ends)))) - space.clearance

@@ -31,14 +31,16 @@ MAX_GOALS = 24
 GOAL_SEARCH_SHARE = 0.25
 """Ratio to the planning time: longest time of the search for goal configurations."""
 GOAL_STARTS = 12
-"""Number of random starts of the search for goal configurations, in addition to the start of the path."""
+"""Largest number of random starts of the search for goal configurations, in addition to the start of the path."""
 
 
 def as_start(space: PlanningSpace, start: ArrayLike | Solution | None) -> Array:
     """Validate the start and return it as (nq,); None: the current configuration of the mechanism.
 
     Raises:
-        PlanningError: the start is outside its limits or in collision, or its loops are not closed.
+        PlanningError: the start is outside the limits, violates the clearance, has open loops, or is a solution that
+            failed.
+        ShapeError: the start is not one configuration.
     """
     mechanism = space.mechanism
     q = np.array(mechanism.q if start is None else _as_configuration(space, start, "start"))
@@ -65,8 +67,10 @@ def as_goals(
             quarter of the remaining time.
 
     Raises:
-        PlanningError: no goal is valid.
+        PlanningError: no goal is valid, or a goal is a solution that failed.
         LimitsError: every configuration found that meets the objectives moves a locked dof.
+        InvalidArgument: a goal has a wrong type, or configurations are mixed with objectives.
+        ShapeError: a goal has a wrong shape, or there are no goals.
     """
     goals = _goal_list(goal)
     objectives = [item for item in goals if isinstance(item, Objective)]
@@ -124,7 +128,7 @@ def find_violation(space: PlanningSpace, q: Array) -> str:
 
 
 def _locked_violation(space: PlanningSpace, start: Array, q: Array) -> str:
-    """Reason why q (nq,) cannot be reached with locked dofs; empty if it can."""
+    """Reason why q (nq,) cannot be reached from the start (nq,) without moving a locked dof; empty if it can."""
     motion = np.abs(space.scaled_difference(start, q)) * ~space.can_move
     k = int(motion.argmax()) if len(motion) else 0
     if len(motion) and motion[k] > 1e-9:
@@ -188,7 +192,12 @@ def _solve_goals(
     rng: np.random.Generator,
     deadline: float,
 ) -> list[Array]:
-    """Find collision-free configurations (nq,) that meet all objectives, from several starts."""
+    """Find collision-free configurations (nq,) that meet all objectives, from several starts.
+
+    Raises:
+        PlanningError: no configuration was found.
+        LimitsError: every configuration found moves a locked dof.
+    """
     search_start_time = time.perf_counter()
     avoid_options: dict[str, Any] = {}
     if space.collider is not None:
@@ -212,9 +221,9 @@ def _solve_goals(
 
 
 def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
-    """Copy of q (nq,) with the dofs that affect no objective, such as those of a gripper, as at the start.
+    """Copy of q (nq,) with the scalar dofs that affect no objective, such as those of a gripper, as at the start.
 
-    Returns q if the copy is not valid.
+    Returns q if the copy is not valid, if there are loops, or if an objective is about joint values.
     """
     config_space = space.mechanism.space
     if space.has_loops or any(isinstance(objective, JointObjective) for objective in objectives):
@@ -230,9 +239,9 @@ def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], 
 
 
 def _with_angles_near_start(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
-    """Copy of q (nq,) with rotational dofs shifted by full rotations as close to the start as possible.
+    """Copy of q (nq,) with rotational dofs shifted by full rotations as close to the start as the limits allow.
 
-    Returns q if the copy is not valid.
+    Returns q if the copy is not valid, if the space is not Euclidean, or if an objective is about joint values.
     """
     config_space = space.mechanism.space
     if not space.is_euclidean or any(isinstance(objective, JointObjective) for objective in objectives):

@@ -1,8 +1,8 @@
 """The search space of a planner: limits, collision checks, distances, and segments along which loops stay closed.
 
-`Retraction` projects a configuration onto the closed loops by minimum-norm Newton steps, and moves along them towards a
-target. It is compiled, unless a residual is a Python function. Distances are measured in planning units: one unit is
-1 rad or 0.5 m.
+`Retraction` projects a configuration onto the closed loops by minimum-norm Newton steps, and moves with closed loops
+towards a target. It is compiled, unless a residual is a Python function or closing joints add variables to the system.
+Distances between configurations are measured in planning units: one unit is 1 rad or 0.5 m.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Retraction:
         can_move: (nv,) mask of the dofs that may move.
 
     Attributes:
-        can_steer: whether `steer` can be used: all loops are in one group, and there are no limits of closures and no
-            spherical joints.
+        can_steer: whether `steer` can be used: the retraction is compiled, all loops are in one group, and there are no
+            limits of closing joints, cone limits or spherical joints.
     """
 
     def __init__(self, loops: LoopSystem, can_move: Flags) -> None:
@@ -116,6 +116,8 @@ class Retraction:
     def steer(self, a: Array, b: Array, limits: tuple[Array, Array], unit: Array, step: float, max_count: int
     ) -> Array:  # fmt: skip
         """Configurations (N, nq) from a towards b along the closed loops, as far as loops, limits and count allow.
+
+        The first configuration is a.
 
         Args:
             a, b: (nq,).
@@ -220,10 +222,11 @@ def _pair_lists_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes
 
 
 SEARCH_CHECK_STEP = 0.06
-"""rad, and half of it in m: distance between collision checks during the search. The final path is checked more
-finely."""
+"""Planning units (1 rad or 0.5 m): largest distance between collision checks during the search. The final path is
+checked more finely."""
 COARSE_CHECKS = 8
-"""Number of configurations of a segment that are checked first; a collision there makes the other checks needless."""
+"""Approximate number of configurations of a segment that are checked first; after a collision there, the others need no
+check."""
 
 
 @lru_cache(maxsize=512)
@@ -239,15 +242,15 @@ class PlanningSpace:
         mechanism: the mechanism.
         loops: the loops of the mechanism as a system of residuals.
         collider: collision checks; None: nothing is avoided.
-        clearance: m, with a margin for the motion between two checks.
+        clearance: m; during the search with a margin for the motion between two checks.
         lower, upper: (nq,) joint limits.
         can_move: (nv,) mask of the dofs that may move.
         moving_indices: indices of the entries of q that may change.
         unit: (nv,) length of a planning unit: 1 rad or 0.5 m.
         has_loops: whether there are loops or joint constraints.
-        is_euclidean: whether every q within the limits is valid: no loops, joint constraints, spherical joints or cone
-            limits.
-        step: distance between collision checks, planning units.
+        is_euclidean: whether every q within the joint limits is valid, apart from collisions: there are no loops, joint
+            constraints, spherical joints or cone limits.
+        step: largest distance between collision checks, planning units.
         check_count: number of configurations that have been checked for collisions.
     """
 
@@ -284,7 +287,7 @@ class PlanningSpace:
         return np.asarray(self.collider.is_free(q, self.clearance), dtype=np.bool_)
 
     def is_inside(self, q: Array) -> bool:
-        """Whether q (nq,) is within all limits, including those of joints that close loops."""
+        """Whether q (nq,) is within all limits, including cone limits and those of joints that close loops."""
         if not bool(((q >= self.lower - 1e-9) & (q <= self.upper + 1e-9)).all()):
             return False
         return not self.loops.limit_relations or self.loops.limit_violation(q)[0] <= 1e-9
@@ -292,13 +295,17 @@ class PlanningSpace:
     def project(self, q: Array) -> Array | None:
         """Project q (nq,) onto the closed loops, approximately to the nearest configuration.
 
-        None if the projection fails or is outside the limits.
+        None if the projection fails or is outside the limits. In a Euclidean space, q is returned without a check.
         """
         projected, is_valid = self.project_all(q[None])
         return projected[0] if is_valid[0] else None
 
     def project_all(self, q: Array) -> tuple[Array, Flags]:
-        """Project all of q (N, nq): configurations (N, nq), and whether each projection succeeded (N,)."""
+        """Project all of q (N, nq): configurations (N, nq), and whether each is valid (N,).
+
+        A configuration is valid if the projection succeeded and is within the limits. In a Euclidean space, q is
+        returned without a check.
+        """
         if self.is_euclidean:
             return q, np.ones(len(q), dtype=np.bool_)
         q, is_valid = q.copy(), np.ones(len(q), dtype=np.bool_)
@@ -323,11 +330,11 @@ class PlanningSpace:
         or 1 m beyond the ends. The bounds of quaternion entries are -1 and 1.
         """
         space = self.mechanism.space
-        half_range = np.ones(space.nq)
-        half_range[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
+        extra_range = np.ones(space.nq)
+        extra_range[space.scalars_q] = np.where(space.rotates[space.scalars_v], math.pi, 1.0)
         q_min, q_max = ends.min(axis=0), ends.max(axis=0)
-        lower = np.where(np.isfinite(self.lower), np.minimum(self.lower, q_min), q_min - half_range)
-        upper = np.where(np.isfinite(self.upper), np.maximum(self.upper, q_max), q_max + half_range)
+        lower = np.where(np.isfinite(self.lower), np.minimum(self.lower, q_min), q_min - extra_range)
+        upper = np.where(np.isfinite(self.upper), np.maximum(self.upper, q_max), q_max + extra_range)
         for k in space.quaternions_q:
             lower[k : k + 4], upper[k : k + 4] = -1.0, 1.0
         return lower, upper
@@ -343,11 +350,11 @@ class PlanningSpace:
     # ---- segments ---------------------------------------------------------------------------
 
     def difference(self, a: Array, b: Array) -> Array:
-        """Difference (..., nv) from a to b, without input validation."""
+        """Difference (..., nv) from a to b (..., nq)."""
         return self.mechanism.space.difference(a, b) if self._has_quaternions else b - a
 
     def integrate(self, q: Array, v: Array) -> Array:
-        """Configuration q (..., nq) moved by v (..., nv), without input validation."""
+        """Configuration q (..., nq) moved by v (..., nv)."""
         return self.mechanism.space.integrate(q, v) if self._has_quaternions else q + v
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
@@ -359,10 +366,13 @@ class PlanningSpace:
         return float(np.abs(self.scaled_difference(a, b)).max(initial=0.0))
 
     def segment(self, a: Array, b: Array, step: float = 0.0) -> Array | None:
-        """Configurations (N, nq) from a to b, straight or along the loops; None if b cannot be reached along the loops.
+        """Configurations (N, nq) from a to b, straight or along the loops.
+
+        None if b cannot be reached along the loops, or if the segment violates a cone limit.
 
         Args:
-            step: largest distance between two configurations, planning units; 0: `self.step`.
+            step: largest distance between two configurations before the loops are closed, planning units; 0:
+                `self.step`.
         """
         step = step or self.step
         v = self.difference(a, b)
@@ -380,7 +390,8 @@ class PlanningSpace:
         """Configurations (N, nq) from a towards b, as far as loops and limits allow.
 
         Args:
-            step: approximate distance between two configurations, planning units; 0: `self.step`.
+            step: largest distance between two configurations before the loops are closed, planning units; 0:
+                `self.step`.
         """
         step = step or self.step
         current, distance = a, self.max_difference(a, b)
@@ -408,7 +419,7 @@ class PlanningSpace:
         return q if q is not None and self.is_path_free(q) else None
 
     def is_segment_free(self, a: Array, b: Array) -> bool:
-        """Whether the straight segment from a to b (nq,) is free, b included; not for loops or spherical joints."""
+        """Whether the straight segment from a to b (nq,) is free, b included; only for Euclidean spaces."""
         if self.collider is None:
             return True
         v = b - a
@@ -420,7 +431,7 @@ class PlanningSpace:
         return bool(self.are_free(q).all())
 
     def is_path_free(self, q: Array) -> bool:
-        """Whether all configurations (N, nq) except the ends are free; a few that are far apart are checked first."""
+        """Whether all configurations q (N, nq) except the ends are free; a few that are far apart are checked first."""
         if self.collider is None:
             return True
         if len(q) > 4 * COARSE_CHECKS:
@@ -432,10 +443,10 @@ class PlanningSpace:
     def densify(self, q: Array, step: float) -> Array | None:
         """Configurations (M, nq) along the waypoints q (N, nq).
 
-        None if a waypoint cannot be reached along the loops from the waypoint before it.
+        None if a waypoint cannot be reached from the waypoint before it (see `segment`).
 
         Args:
-            step: largest distance between two configurations, planning units.
+            step: largest distance between two configurations before the loops are closed, planning units.
         """
         segments: list[Array] = []
         for a, b in pairwise(q):

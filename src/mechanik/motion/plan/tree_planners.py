@@ -1,4 +1,4 @@
-"""Tree planners: RRT-Connect in a kernel for Euclidean spaces, and RRT-Connect along closed loops.
+"""Tree planners: RRT-Connect in a kernel for Euclidean spaces, and in Python for loops, spherical joints, cone limits.
 
 Two trees grow, one from the start and one from the goals. With loops, a tree grows towards random configurations whose
 loops need not be closed: each step is straight and is then projected onto the closed loops. After each extension, the
@@ -41,7 +41,7 @@ def plan_rrt_connect(
 ) -> Array | None:
     """Plan with RRT-Connect in a kernel, in a Euclidean space.
 
-    The same seed gives the same path, however long each kernel call takes.
+    The same state of `rng` gives the same path, however long each kernel call takes.
 
     Args:
         start: (nq,).
@@ -50,8 +50,8 @@ def plan_rrt_connect(
         rng: generator of the seed of the kernel.
 
     Returns:
-        Configurations (N, nq) from the start to a goal with free segments between them; None if none were found before
-        the deadline.
+        Configurations (N, nq) from the start to a goal with free segments between them; None if no path was found
+        before the deadline.
     """
     scene = space.scene()
     if scene is None:
@@ -64,7 +64,7 @@ def plan_rrt_connect(
     )
     capacity = max(INITIAL_CAPACITY, 2 * len(goals))
     nodes = np.empty((2, len(start), capacity))
-    parents, reaches = np.full((2, capacity), -1), np.full((2, capacity), np.inf)
+    parents, max_extensions = np.full((2, capacity), -1), np.full((2, capacity), np.inf)
     nodes[0, :, 0], nodes[1, :, : len(goals)] = start, roots.T
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
     state[NODE_COUNT : NODE_COUNT + 2] = 1, len(goals)
@@ -75,13 +75,15 @@ def plan_rrt_connect(
             return None
         checks_before = int(state[CHECK_COUNT])
         status = tree_growth.grow_trees(
-            *scene, lower, upper, space.unit, space.step, seed, budget, nodes, parents, reaches, state
+            *scene, lower, upper, space.unit, space.step, seed, budget, nodes, parents, max_extensions, state
         )
         space.check_count += int(state[CHECK_COUNT]) - checks_before
         if status == SEARCH_DONE:
             break
         if status == SEARCH_FULL:
-            nodes, parents, reaches = (np.concatenate([array, array], axis=-1) for array in (nodes, parents, reaches))
+            nodes, parents, max_extensions = (
+                np.concatenate([array, array], axis=-1) for array in (nodes, parents, max_extensions)
+            )
         else:
             budget = max(1, int(budget * min(4.0, KERNEL_SECONDS / max(1e-6, time.perf_counter() - call_start))))
     q_forward, q_backward = (
@@ -109,7 +111,7 @@ NODE_INTERVAL = 4
 
 
 class _Tree:
-    """A tree of configurations along the closed loops, with the segment from the parent to each node."""
+    """A tree of configurations with closed loops, and the segment from the parent to each node."""
 
     def __init__(self, space: PlanningSpace, roots: Array) -> None:
         self._space, self._count = space, len(roots)
@@ -126,7 +128,9 @@ class _Tree:
         return self._nodes[node]
 
     def grow(self, target: Array, max_distance: float = np.inf) -> int:
-        """Extend the tree from its nearest node towards the target until a collision; return the last node.
+        """Extend the tree from its nearest node towards the target, as far as loops, limits and obstacles allow.
+
+        Return the last new node, or the nearest node if there is no new node.
 
         Args:
             target: (nq,).
@@ -169,15 +173,16 @@ class _Tree:
 def plan_constrained_rrt(
     space: PlanningSpace, start: Array, goals: Array, deadline: float, rng: np.random.Generator
 ) -> Array | None:
-    """Plan with RRT-Connect along the closed loops.
+    """Plan with RRT-Connect in a space that is not Euclidean, such as along closed loops.
 
     Args:
         start: (nq,).
         goals: (K, nq).
         deadline: time of `time.perf_counter` at which the search ends.
+        rng: generator of the random configurations.
 
     Returns:
-        Free configurations (N, nq) from the start to a goal, about `space.step` apart; None if none were found before
+        Free configurations (N, nq) from the start to a goal, about `space.step` apart; None if no path was found before
         the deadline.
     """
     lower, upper = space.bounds(np.vstack([start, goals]))
