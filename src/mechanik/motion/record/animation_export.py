@@ -1,11 +1,12 @@
 """Export of a motion as BVH for animation programs, and as an HTML page with a player.
 
-BVH files are in metres and degrees with z up. BVH has no rotations at rest, so the channels contain the whole rotation
-of a link relative to its parent. Some programs add translation channels to the offset, others replace the offset by
-them. A link with translation channels has a zero offset, so that both kinds of programs give the same result.
+BVH files are in metres and degrees with z up. BVH has no rest orientations, so the channels contain the whole rotation
+of a link relative to its parent. Some programs add translation channels to the offset, others replace the offset by the
+channels. A link with translation channels has a zero offset, so that both kinds of programs give the same result.
 
 The HTML page needs no server and can be opened from disk or mail. The data is in a script element of a type that is not
-run, with every "<" escaped. The player is a base64 data URL. So neither the data nor the player can end its element.
+run, with every "<" escaped. The player is a base64 data URL. So neither the data nor the player can contain a tag that
+ends its script element.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ END_BONE_LENGTH = 0.05
 
 
 def to_bvh(motion: Motion) -> bytes:
-    """Write a motion as BVH; frames are resampled evenly in time, because BVH requires a constant frame time.
+    """Write a motion as BVH; uneven frames are resampled evenly in time, because BVH requires a constant frame time.
 
     Returns:
         Bytes of the file.
@@ -174,8 +175,8 @@ def to_html(
 
     Returns:
         UTF-8 bytes of the page. Its data is `{"name", "model", "times", "poses", "files", "events"}`. Times are in s
-        and begin at 0. Poses are a row for each time with position and wxyz of all links, in the order of the model's
-        links. Files are in base64.
+        and begin at 0. Poses are a row for each time with position and wxyz of all links, in the order of the
+        mechanism's links. Files are in base64.
 
     Example:
         >>> from mechanik.motion import record

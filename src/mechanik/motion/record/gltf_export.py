@@ -1,7 +1,7 @@
 """Export of a motion as binary glTF: a node with shapes for each link, and an animation.
 
 glTF has y up, so all links are children of a rotated node; their poses are in the world frame with z up. Links that do
-not move have no animation channels. Numbers are single-precision floats, as the format requires.
+not move have no animation channels. Coordinates and times are single-precision floats, as the format requires.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ FileFinder = Callable[[str], bytes | None]
 GREY: Colour = (0.7, 0.72, 0.75, 1.0)
 """Colour of shapes without a material."""
 MAX_TRIANGLES = 1_000_000
-"""Largest number of triangles of all meshes; this gives a file of 20 to 50 MB, which viewers still display smoothly."""
+"""Largest number of triangles of all mesh files in total; this gives a file of 20 to 50 MB, which viewers still display
+smoothly."""
 MAX_FILE_BYTES = 256 * 2**20
 """Bytes; larger mesh files are not read."""
 MAX_COORDINATE = 1e9
@@ -131,7 +132,7 @@ class GltfBody:
 
 
 def find_on_disk(name: str) -> bytes | None:
-    """Return the content of a file on this machine; None if the file does not exist or is too large."""
+    """Return the content of a file on this machine; None if the file does not exist, is unreadable or is too large."""
     with contextlib.suppress(OSError, ValueError):
         path = Path(name)
         if path.is_file() and path.stat().st_size <= MAX_FILE_BYTES:
@@ -154,10 +155,10 @@ class GltfBodyReader:
     def link_bodies(self, link: Link) -> list[GltfBody]:
         """Return the meshes of the visual shapes of a link; if none can be drawn, those of its collision shapes.
 
-        A link without visual shapes has no meshes.
+        A link without visual shapes has no meshes, even if it has collision shapes.
 
         Raises:
-            InvalidOperation: all meshes so far have more than `MAX_TRIANGLES` triangles.
+            InvalidOperation: the mesh files of all links so far have more than `MAX_TRIANGLES` triangles in total.
         """
         for instances in (link.visuals, link.collisions if link.visuals else ()):
             bodies = [body for instance in instances for body in self._instance_bodies(instance)]
@@ -216,7 +217,7 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
     """Write a motion as a binary glTF file (.glb).
 
     STL and OBJ meshes are embedded, OBJ meshes with the colours of their materials. Meshes in other formats are not
-    drawn; a link with no other visual shape is drawn with its collision shapes.
+    drawn; if no visual shape of a link can be drawn, its collision shapes are drawn.
 
     Args:
         motion: the motion.

@@ -1,7 +1,7 @@
 """A recorded motion of a mechanism, and its JSON, NPZ and CSV formats.
 
-JSON and NPZ contain the mechanism, and reading them gives an equal motion. CSV has a row for each frame, with a column
-for the time, for each entry of q and for each mimic joint.
+JSON and NPZ contain the mechanism, so that the motion can be read back. CSV has a row for each frame, with a column for
+the time, for each entry of q and for each dof of a mimic joint.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ class Motion:
     """Configurations of a mechanism with their times; a motion has at least one frame.
 
     Attributes:
-        mechanism: a copy of the mechanism at the time of recording.
+        mechanism: a copy of the given mechanism, so that later edits do not change the motion.
         times: (N,), s, strictly increasing; read-only.
         q: (N, nq) configurations; read-only.
         name: name for display and for files; default: the name of the mechanism.
 
     Raises:
-        ShapeError: `times` or `q` has a wrong shape, or `times` does not increase.
-        NotFinite: a time is not finite.
+        InvalidArgument: `mechanism` is not a mechanism.
+        ShapeError: `times` or `q` has a wrong shape, or `times` does not increase strictly.
+        NotFinite: a time or an entry of q is not finite.
+        NotARotation: a quaternion in `q` is zero.
 
     Example:
         >>> from mechanik.motion.record import Motion
@@ -107,7 +109,7 @@ class Motion:
         return space.integrate(self.q[k], ratio[..., None] * space.difference(self.q[k], self.q[next_k]))
 
     def resample_evenly(self) -> Motion:
-        """Return a motion with the same number of frames, evenly spaced in time; itself if it is evenly spaced."""
+        """Return a motion with the same number of frames, evenly spaced in time; self if it is evenly spaced."""
         frame_count = len(self.times)
         even_times: Array = np.linspace(float(self.times[0]), float(self.times[-1]), frame_count)
         max_deviation = EVEN_SPACING_RATIO * self.duration / max(frame_count - 1, 1)
@@ -135,8 +137,8 @@ def to_json(motion: Motion) -> bytes:
     """Write a motion as JSON, with its mechanism.
 
     Returns:
-        UTF-8 bytes of an object with `freedoms` (names of the entries of q), `times` (s), `q` (a row for each frame)
-        and `mechanism`.
+        UTF-8 bytes of an object with `mechanik_motion` (version of the format), `name`, `freedoms` (names of the
+        entries of q), `mechanism`, `times` (s) and `q` (a row for each frame).
 
     Example:
         >>> from mechanik.motion import record
@@ -204,8 +206,8 @@ def to_npz(motion: Motion) -> bytes:
     """Write a motion as a compressed NPZ file.
 
     Returns:
-        Bytes of the file with `times` (N,), `q` (N, nq), `names` (nq,), `links` (L,), `poses` (N, L, 4, 4), `mechanism`
-        (JSON text) and `name`.
+        Bytes of the file with `times` (N,), `q` (N, nq), `names` of the entries of q (nq,), names of the `links` (L,),
+        `poses` X_world_link (N, L, 4, 4), `mechanism` (JSON text) and `name` of the motion.
 
     Example:
         >>> from mechanik.motion import record
@@ -232,6 +234,7 @@ def from_npz(data: bytes) -> Motion:
 
     Raises:
         FormatError: the bytes are not an NPZ file of a motion.
+        ShapeError, NotFinite, NotARotation: `times` or `q` in the file is invalid, as for `Motion`.
 
     Example:
         >>> from mechanik.motion import record
@@ -257,7 +260,7 @@ def from_npz(data: bytes) -> Motion:
 
 
 def to_csv(motion: Motion) -> bytes:
-    """Write a motion as CSV: `time` (s), then each entry of q (m or rad, or four quaternion entries) and mimic joint.
+    """Write a motion as CSV: `time` (s), each entry of q (m, rad or quaternion entry), and each mimic joint (m or rad).
 
     Example:
         >>> from mechanik.motion import record

@@ -1,4 +1,4 @@
-"""Tessellation of simple shapes into triangle meshes."""
+"""Tessellation of shapes, except mesh files, into triangle meshes."""
 
 from __future__ import annotations
 
@@ -114,7 +114,11 @@ def _height_field(field: HeightField) -> TriangleMesh:
 
 
 def _orient_outwards(triangles: Array, centre: Array) -> Array:
-    """Orient the triangles (T, 3, 3) of a convex body counter-clockwise seen from outside; `centre` is inside it."""
+    """Orient the triangles (T, 3, 3) of a convex body counter-clockwise seen from outside.
+
+    Args:
+        centre: (3,) a point inside the body.
+    """
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     is_inward = np.einsum("ti,ti->t", normals, triangles[:, 0] - centre) < 0
     return np.where(is_inward[:, None, None], triangles[:, [0, 2, 1]], triangles)
@@ -149,7 +153,7 @@ def _cylinder_outline(radius: float, half_length: float) -> tuple[Array, Array]:
 
 
 def _capsule_outline(radius: float, half_length: float) -> tuple[Array, Array]:
-    """Return outline and normals of a capsule, as for the cylinder; with `half_length` 0 it is a sphere."""
+    """Return outline and normals of a capsule, as `_cylinder_outline` does; a sphere if `half_length` is 0."""
     angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, 2 * RING_COUNT + 1)
     lower_angles, upper_angles = angles[: RING_COUNT + 1], angles[RING_COUNT if half_length > 0 else RING_COUNT + 1 :]
     latitudes = np.concatenate([lower_angles, upper_angles])
