@@ -26,14 +26,16 @@ def least_time(limits: PaceConstraints, coefficients: Array) -> float:
     count, sample_count = len(coefficients), len(limits.sample_pieces)
     rows, columns = np.repeat(np.arange(sample_count), 3), (limits.sample_pieces[:, None] + np.arange(3)).ravel()
     y, dy, ddy = (
-        sparse.csr_matrix((limits.sample_shapes[:, order].ravel(), (rows, columns)), (sample_count, count))
+        sparse.csr_matrix((limits.sample_basis[:, order].ravel(), (rows, columns)), (sample_count, count))
         for order in range(3)
     )
     identity, zero = sparse.identity(sample_count, format="csr"), sparse.csr_matrix((sample_count, sample_count))
     left_sides: list[Any] = [sparse.hstack([y, zero])]
     right_sides = [limits.max_pace]
-    for dof in range(limits.accelerations.shape[2]):
-        a0, a1, j0, j1, j2 = (sparse.diags(table[:, dof]) for table in (*limits.accelerations, *limits.jerks))
+    for dof in range(limits.acceleration_factors.shape[2]):
+        a0, a1, j0, j1, j2 = (
+            sparse.diags(table[:, dof]) for table in (*limits.acceleration_factors, *limits.jerk_factors)
+        )
         acceleration, jerk = a0 @ y + a1 @ dy, j0 @ y + j1 @ dy + j2 @ ddy
         left_sides += [sparse.hstack([sign * acceleration, zero]) for sign in (1, -1)]
         left_sides += [sparse.hstack([sign * jerk, -identity]) for sign in (1, -1)]
@@ -53,7 +55,7 @@ def _weights(limits: PaceConstraints) -> Array:
     """Weight of each sample in the integral over the profile's time, s, by trapezoids."""
     widths = np.diff(limits.u)
     knots = np.concatenate([[-widths[0]], limits.u, [limits.u[-1] + widths[-1]]])
-    sample_times = (limits.sample_shapes[:, 0] * neighbours(0.5 * (knots[1:] + knots[:-1]))[limits.sample_pieces]).sum(
+    sample_times = (limits.sample_basis[:, 0] * neighbours(0.5 * (knots[1:] + knots[:-1]))[limits.sample_pieces]).sum(
         axis=1
     )
     edges = np.concatenate([limits.u[:1], 0.5 * (sample_times[1:] + sample_times[:-1]), limits.u[-1:]])

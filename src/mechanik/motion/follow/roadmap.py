@@ -90,7 +90,8 @@ class Roadmap:
         """Number of nodes at a station that is enough.
 
         If the mechanism is redundant, forward traces add nodes up to this number, and backward traces up to twice this
-        number. If it is not redundant, all ends of traces become nodes.
+        number. If it is not redundant, all ends of traces become nodes, and no further nodes are searched at a station
+        that this number of branches reach (see `build_roadmap`).
         """
         return ENOUGH_NODES_BATCHED if self.problem.is_batched else ENOUGH_NODES
 

@@ -156,7 +156,8 @@ class LiveSolver:
     def solve(self, targets: Targets | None = None) -> Future[LiveState]:
         """Set targets like `set_targets`, and return a future for the state at rest.
 
-        If a tick fails, the future raises its error. A later `set_targets`, new goals and `dispose` cancel the future.
+        If the tick fails, the future raises the error. The future is cancelled by a later `set_targets` or `solve` with
+        targets, by new goals, and by `dispose`.
 
         Args:
             targets: None: the current targets.

@@ -97,9 +97,9 @@ class TargetStore:
 
 
 def _copy_target(target: Any) -> Any:
-    """Copy an array, a flat list or a mapping, so that the caller may change the original; return other targets as is.
+    """Copy an array, a flat list of numbers or a mapping, so that the caller may change the original.
 
-    Real numbers become a float64 array, which the solver takes fastest.
+    Real numbers become a float64 array, which the solver takes fastest. Other targets are returned as they are.
     """
     if isinstance(target, np.ndarray):
         return np.array(target, dtype=np.float64) if target.dtype.kind in "fiu" else target.copy()  # type: ignore[misc]

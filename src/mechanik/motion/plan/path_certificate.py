@@ -59,7 +59,7 @@ class PathCertificate:
     Attributes:
         is_free: whether all measured distances keep the clearance.
         is_certain: whether it is proven that the clearance is kept everywhere on the path.
-        min_distance: smallest measured distance, m; -inf if the path cannot be followed with closed loops.
+        min_distance: smallest measured distance, m; -inf if a waypoint cannot be reached from the waypoint before it.
     """
 
     is_free: bool

@@ -149,7 +149,8 @@ def plan(
         PlanningError: the start or all goals are invalid, or no path was found.
         UnknownName: there is no such planner.
         StructureError: no link has a collision shape, but `avoid` is not empty.
-        LimitsError: `max_seconds` is not above 0, or the objectives are met only if a locked dof moves.
+        LimitsError: `max_seconds` is not above 0, or every configuration found that meets the objectives moves a locked
+            dof.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])

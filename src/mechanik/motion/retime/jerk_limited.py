@@ -12,12 +12,12 @@ y <= V^2 / r'^2. The limit J on the jerk is kept where an expression linear in y
 This bound is convex in y and is above its tangents, so the limit is kept where the tangent bound is kept. The pace is a
 quadratic B-spline: each parabola is determined by three neighbouring coefficients.
 
-The duration is the integral of y^-1/2, which is convex in y. An interior-point method minimizes it. All limits are
-linear except the jerk limit. In each step the jerk bound is replaced by its tangent at the current iterate. The tangent
-is stricter, so every iterate keeps the limits and the method may stop after any step (A. L. Yuille and A. Rangarajan,
-"The concave-convex procedure", Neural Computation 15(4), 2003). Steps follow S. Mehrotra, "On the implementation of a
-primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992. The matrix of the linear system has five
-diagonals, so the computing time is linear in the number of coefficients.
+The duration is the integral of y^-1/2, which is convex in y. An interior-point method minimizes the duration. All
+limits are linear except the jerk limit. In each step the jerk bound is replaced by its tangent at the current iterate.
+The tangent is stricter, so every iterate keeps the limits at the samples, and the method may stop after any step
+(A. L. Yuille and A. Rangarajan, "The concave-convex procedure", Neural Computation 15(4), 2003). Steps follow
+S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992.
+The matrix of the linear system has five diagonals, so the computing time is linear in the number of coefficients.
 
 The first base profile has the largest steady speed at each s, averaged over time and smoothed. The best pace along a
 base profile gives the next base profile; more samples are added where limits were exceeded. A small stretch of the time
@@ -60,43 +60,46 @@ UNLIMITED_PACE = 1e12
 class PaceConstraints:
     """The limits as constraints on the coefficients of the pace.
 
-    The slacks (G,) are the distances to all limits in one array: to the upper and lower jerk limit and the upper and
-    lower acceleration limit, (M, nv) each, to the velocity limit (M,), and of all coefficients from 0 (K + 2,).
+    Only the n dofs that move are included. The slacks (G,) are the distances to all limits in one array: to the upper
+    and lower jerk limit and the upper and lower acceleration limit, (M, n) each, and to the velocity limit, (M,). The
+    last slacks are the coefficients themselves (K + 2,), which must be above 0.
 
     Attributes:
         u: (K + 1,) knots of the pace: times of the base profile, s.
-        shapes: (K, 3, 3) derivatives of y, y' and y'' at the start of each parabola by its three coefficients.
+        basis: (K, 3, 3) derivatives of y, y' and y'' at the start of each parabola by its three coefficients.
         first_samples: (K,) index of the first sample in each parabola.
         sample_pieces: (M,) index of the parabola of each sample.
-        sample_shapes: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
+        sample_basis: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
         max_pace: (M,) largest y at each sample by the velocity limit.
-        accelerations: (2, M, nv) derivatives of the acceleration by y and y', relative to its limit.
-        jerks: (3, M, nv) derivatives of the linear factor of the jerk by y, y' and y'', relative to the jerk limit.
+        acceleration_factors: (2, M, n) derivatives of the acceleration by y and y', relative to its limit.
+        jerk_factors: (3, M, n) derivatives of jerk / y^1/2 by y, y' and y'', relative to the jerk limit.
     """
 
     u: Array
-    shapes: Array
+    basis: Array
     first_samples: NDArray[np.int64]
     sample_pieces: NDArray[np.int64]
-    sample_shapes: Array
+    sample_basis: Array
     max_pace: Array
-    accelerations: Array
-    jerks: Array
+    acceleration_factors: Array
+    jerk_factors: Array
 
     def steady_pace(self) -> float:
         """Largest constant pace within all limits."""
         max_inverse_pace = np.max(1.0 / self.max_pace)
         return 1.0 / max(
-            max_inverse_pace, np.abs(self.accelerations[0]).max(), np.abs(self.jerks[0]).max() ** (2.0 / 3.0)
+            max_inverse_pace,
+            np.abs(self.acceleration_factors[0]).max(),
+            np.abs(self.jerk_factors[0]).max() ** (2.0 / 3.0),
         )
 
     def pieces(self, coefficients: Array) -> Array:
         """y, y' and y'' (K, 3) at the start of each parabola."""
-        return np.einsum("kdi,ki->kd", self.shapes, neighbours(coefficients))
+        return np.einsum("kdi,ki->kd", self.basis, neighbours(coefficients))
 
     def at_samples(self, coefficients: Array) -> Array:
         """y, y' and y'' (3, M) at the samples."""
-        return np.einsum("mdi,mi->dm", self.sample_shapes, neighbours(coefficients)[self.sample_pieces])
+        return np.einsum("mdi,mi->dm", self.sample_basis, neighbours(coefficients)[self.sample_pieces])
 
     def slacks(self, coefficients: Array) -> Array:
         """Slacks (G,), positive where the limits are kept."""
@@ -111,15 +114,15 @@ class PaceConstraints:
     def slack_change(self, step: Array, y: Array) -> Array:
         """Change (G,) of the slacks for a step of all coefficients, along the tangents at the pace y (M,)."""
         step_at_samples = self.at_samples(step)
-        slacks = self._linear_part(step_at_samples, step)
-        self._views(slacks)[0][:2] += (_rsqrt_derivative(y) * step_at_samples[0])[:, None]
-        return slacks
+        changes = self._linear_part(step_at_samples, step)
+        self._views(changes)[0][:2] += (_rsqrt_derivative(y) * step_at_samples[0])[:, None]
+        return changes
 
     def weighted_gradient(self, weights: Array, y: Array) -> Array:
-        """Sum (K + 2,) of the gradients of all slacks, weighted by `weights` (G,)."""
+        """Sum (K + 2,) of the gradients of all slacks, weighted by `weights` (G,), at the pace y (M,)."""
         two_sided_weights, velocity_weights, coefficient_weights = self._views(weights)
         jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided_weights
-        (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
+        (a0, a1), (j0, j1, j2) = self.acceleration_factors, self.jerk_factors
         jerk_weights, acceleration_weights = jerk_below - jerk_above, acceleration_below - acceleration_above
         gradient_by_y = (
             _dot(jerk_weights, j0)
@@ -132,22 +135,20 @@ class PaceConstraints:
         )
         return (
             sum_by_coefficient(
-                np.add.reduceat(
-                    np.einsum("md,mdi->mi", gradient_by_derivatives, self.sample_shapes), self.first_samples
-                )
+                np.add.reduceat(np.einsum("md,mdi->mi", gradient_by_derivatives, self.sample_basis), self.first_samples)
             )
             + coefficient_weights
         )
 
     def slack_hessian(self, weights: Array, y: Array) -> tuple[Array, Array]:
-        """Sum of the outer products of the slack gradients, weighted by `weights` (G,).
+        """Sum of the outer products of the slack gradients, weighted by `weights` (G,), at the pace y (M,).
 
         Returns:
             (K, 3, 3) for the coefficients of each parabola, and (K + 2,) to add to the diagonal.
         """
         two_sided_weights, velocity_weights, coefficient_weights = self._views(weights)
         jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided_weights
-        (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
+        (a0, a1), (j0, j1, j2) = self.acceleration_factors, self.jerk_factors
         jerk_weights, acceleration_weights, slope = (
             jerk_above + jerk_below,
             acceleration_above + acceleration_below,
@@ -171,12 +172,12 @@ class PaceConstraints:
         hessian_by_derivatives[:, 1, 2] = hessian_by_derivatives[:, 2, 1] = _dot(weighted_j1, j2)
         hessian_by_derivatives[:, 2, 2] = _dot(jerk_weights, j2**2)
         return np.add.reduceat(
-            np.swapaxes(self.sample_shapes, 1, 2) @ hessian_by_derivatives @ self.sample_shapes, self.first_samples
+            np.swapaxes(self.sample_basis, 1, 2) @ hessian_by_derivatives @ self.sample_basis, self.first_samples
         ), coefficient_weights
 
     def _linear_part(self, pace_at_samples: Array, coefficients: Array) -> Array:
         """Part (G,) of the slacks that is linear in the coefficients."""
-        (a0, a1), (j0, j1, j2) = self.accelerations, self.jerks
+        (a0, a1), (j0, j1, j2) = self.acceleration_factors, self.jerk_factors
         y, dy, ddy = pace_at_samples[..., None]
         slacks = np.empty(4 * a0.size + len(y) + len(coefficients))
         two_sided_slacks, velocity_slacks, coefficient_slacks = self._views(slacks)
@@ -188,8 +189,8 @@ class PaceConstraints:
         return slacks
 
     def _views(self, slacks: Array) -> tuple[Array, Array, Array]:
-        """Views of the slacks: jerk and acceleration (4, M, nv), velocity (M,), coefficients (K + 2,)."""
-        sample_count, dof_count = self.accelerations.shape[1:]
+        """Views of the slacks: jerk and acceleration (4, M, n), velocity (M,), coefficients (K + 2,)."""
+        sample_count, dof_count = self.acceleration_factors.shape[1:]
         two_sided_count = 4 * sample_count * dof_count
         return (
             slacks[:two_sided_count].reshape(4, sample_count, dof_count),
@@ -218,10 +219,10 @@ def pace_constraints(
     if extra_s is not None and len(extra_s):
         times = np.union1d(times, np.interp(extra_s, profile.at(times)[0], times))
     sample_pieces = np.clip(np.searchsorted(u, times, side="right") - 1, 0, len(u) - 2).astype(np.int64)
-    shapes = _spline_shapes(np.diff(u))
+    basis = _spline_basis(np.diff(u))
     x = (times - u[sample_pieces])[:, None]
-    y, dy, ddy = np.moveaxis(shapes[sample_pieces], 1, 0)
-    sample_shapes = np.stack([y + x * (dy + 0.5 * x * ddy), dy + x * ddy, ddy], axis=1)
+    y, dy, ddy = np.moveaxis(basis[sample_pieces], 1, 0)
+    sample_basis = np.stack([y + x * (dy + 0.5 * x * ddy), dy + x * ddy, ddy], axis=1)
     s, v, a, j = (derivative[:, None] for derivative in profile.at(times))
     _, *curve_derivatives = curve.at(s[:, 0])
     is_moving = curve_derivatives[0].any(axis=0)
@@ -229,7 +230,7 @@ def pace_constraints(
     r1, r2, r3 = q_s * v, q_ss * v**2 + q_s * a, q_sss * v**3 + 3 * q_ss * v * a + q_s * j
     max_pace = 1.0 / np.maximum((np.abs(r1) / velocity[is_moving]).max(axis=1) ** 2, 1.0 / UNLIMITED_PACE)
     return PaceConstraints(
-        u, shapes, np.searchsorted(sample_pieces, np.arange(len(u) - 1)).astype(np.int64), sample_pieces, sample_shapes,
+        u, basis, np.searchsorted(sample_pieces, np.arange(len(u) - 1)).astype(np.int64), sample_pieces, sample_basis,
         max_pace,
         np.stack([r2, 0.5 * r1]) / acceleration[is_moving], np.stack([r3, 1.5 * r2, 0.5 * r1]) / jerk[is_moving],
     )  # fmt: skip
@@ -254,27 +255,27 @@ def _rsqrt_derivative(y: Array) -> Array:
 
 
 def _dot(a: Array, b: Array) -> Array:
-    """Row-wise dot products (M,) of a and b (M, nv)."""
+    """Row-wise dot products (M,) of a and b (M, n)."""
     return np.einsum("mv,mv->m", a, b)
 
 
-def _spline_shapes(widths: Array) -> Array:
-    """Values and derivatives (K, 3, 3) of a quadratic B-spline on uneven knots with intervals `widths` (K,)."""
+def _spline_basis(widths: Array) -> Array:
+    """Basis (K, 3, 3) of a quadratic B-spline on uneven knots with intervals `widths` (K,); see `PaceConstraints`."""
     padded_widths = np.concatenate([widths[:1], widths, widths[-1:]])
     left_widths, right_widths = padded_widths[:-2] + widths, widths + padded_widths[2:]
-    shapes = np.zeros((len(widths), 3, 3))
-    shapes[:, 0, 0], shapes[:, 0, 1] = widths / left_widths, padded_widths[:-2] / left_widths
-    shapes[:, 1, 0], shapes[:, 1, 1] = -2.0 / left_widths, 2.0 / left_widths
-    shapes[:, 2, 0], shapes[:, 2, 2] = 2.0 / (left_widths * widths), 2.0 / (right_widths * widths)
-    shapes[:, 2, 1] = -shapes[:, 2, 0] - shapes[:, 2, 2]
-    return shapes
+    basis = np.zeros((len(widths), 3, 3))
+    basis[:, 0, 0], basis[:, 0, 1] = widths / left_widths, padded_widths[:-2] / left_widths
+    basis[:, 1, 0], basis[:, 1, 1] = -2.0 / left_widths, 2.0 / left_widths
+    basis[:, 2, 0], basis[:, 2, 2] = 2.0 / (left_widths * widths), 2.0 / (right_widths * widths)
+    basis[:, 2, 1] = -basis[:, 2, 0] - basis[:, 2, 2]
+    return basis
 
 
 def _sample_times(times: Array, u: Array) -> Array:
     """Sample times next to all discontinuities and between them; more near the ends, where the pace curves most.
 
     Args:
-        times: (K + 1,) times of the discontinuities, s.
+        times: times of the discontinuities, s.
         u: knots of the pace, s.
     """
     starts, widths = times[:-1, None], np.diff(times)[:, None]
@@ -291,7 +292,7 @@ MAX_STEPS = 60
 INITIAL_PACE_RATIO = 0.98
 """Ratio of the initial pace to the steady pace; it is below 1 because the start must be strictly feasible."""
 BOUNDARY_RATIO = 0.99
-"""Ratio of a step to the step that reaches the nearest constraint."""
+"""Largest ratio of a step to the step that reaches the nearest constraint."""
 MIN_CENTRING_RATIO = 1e-3
 """Smallest ratio of the target to the current complementarity."""
 STATIONARITY_RATIO = 1e-2
@@ -305,10 +306,10 @@ def optimize_pace(constraints: PaceConstraints, tolerance: float) -> Array:
         tolerance: relative tolerance of the duration: largest complementarity as a share of the duration.
     """
     linalg: Any = import_module("scipy.linalg")
-    widths, gauss_shapes = _gauss_points(constraints)
+    widths, gauss_basis = _gauss_points(constraints)
     coefficients = np.full(len(constraints.u) + 1, INITIAL_PACE_RATIO * constraints.steady_pace())
     slacks = constraints.slacks(coefficients)
-    duration, gradient, hessian = _duration(widths, gauss_shapes, coefficients)
+    duration, gradient, hessian = _duration(widths, gauss_basis, coefficients)
     multipliers = 0.1 * duration / len(slacks) / slacks
     for _ in range(MAX_STEPS):
         y = constraints.at_samples(coefficients)[0]
@@ -334,18 +335,18 @@ def optimize_pace(constraints: PaceConstraints, tolerance: float) -> Array:
         predicted_multipliers = multipliers + _step_length(multipliers, multiplier_step) * multiplier_step
         predicted_slacks = slacks + _step_length(slacks, slack_step) * slack_step
         predicted_complementarity = predicted_multipliers @ predicted_slacks
-        target_complementarity = (
+        target_product = (
             min(1.0, max((float(predicted_complementarity) / complementarity) ** 3, MIN_CENTRING_RATIO))
             * complementarity
             / len(slacks)
         )
-        centred_multipliers = (target_complementarity - multiplier_step * slack_step) / slacks
+        centred_multipliers = (target_product - multiplier_step * slack_step) / slacks
         step, slack_step = newton_step(centred_multipliers)
         multiplier_step = centred_multipliers - multipliers - ratios * slack_step
         coefficients = coefficients + _step_length(slacks, slack_step, BOUNDARY_RATIO) * step
         multipliers = multipliers + _step_length(multipliers, multiplier_step, BOUNDARY_RATIO) * multiplier_step
         slacks = constraints.slacks(coefficients)
-        duration, gradient, hessian = _duration(widths, gauss_shapes, coefficients)
+        duration, gradient, hessian = _duration(widths, gauss_basis, coefficients)
     return coefficients
 
 
@@ -366,15 +367,15 @@ def _gauss_points(constraints: PaceConstraints) -> tuple[Array, Array]:
     """Widths (K, 1) of the parabolas, and derivatives (K, 2, 3) of y at their two Gauss points by the coefficients."""
     widths = np.diff(constraints.u)[:, None]
     x = (widths * (0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)))[..., None]
-    y, dy, ddy = (constraints.shapes[:, None, order] for order in range(3))
+    y, dy, ddy = (constraints.basis[:, None, order] for order in range(3))
     return widths, y + x * (dy + 0.5 * x * ddy)
 
 
-def _duration(widths: Array, gauss_shapes: Array, coefficients: Array) -> tuple[float, Array, Array]:
+def _duration(widths: Array, gauss_basis: Array, coefficients: Array) -> tuple[float, Array, Array]:
     """Duration, its gradient (K + 2,), and its second derivatives by the coefficients of each parabola (K, 3, 3)."""
-    y = np.einsum("kgi,ki->kg", gauss_shapes, neighbours(coefficients))
-    gradient = sum_by_coefficient(np.einsum("kg,kgi->ki", -0.25 * widths * y**-1.5, gauss_shapes))
-    hessian = np.einsum("kg,kgi,kgj->kij", 0.375 * widths * y**-2.5, gauss_shapes, gauss_shapes)
+    y = np.einsum("kgi,ki->kg", gauss_basis, neighbours(coefficients))
+    gradient = sum_by_coefficient(np.einsum("kg,kgi->ki", -0.25 * widths * y**-1.5, gauss_basis))
+    hessian = np.einsum("kg,kgi,kgj->kij", 0.375 * widths * y**-2.5, gauss_basis, gauss_basis)
     return 0.5 * float((widths * y**-0.5).sum()), gradient, hessian
 
 
@@ -400,15 +401,16 @@ CURVATURE_JERK_SHARE = 0.3
 MIN_DERIVATIVE = 1e-100
 """Smallest derivative, to avoid division by 0."""
 AVERAGING_WINDOWS = (0.01, 0.03, 0.1, 0.3)
-"""Averaging windows as shares of the duration; the window that gives the shortest steady profile is used."""
+"""Averaging windows as shares of the duration; the window whose profile has the shortest `_steady_duration` is used."""
 AVERAGE_INTERVALS = 2000
 """Number of intervals of the averaged profile."""
 FIRST_PIECES, MAX_PIECES, PIECES_PER_WAYPOINT = 200, 1000, 3
-"""Number of pieces of the pace: in the first round, at most, and additionally for each waypoint of the curve."""
+"""Number of pieces of the pace: in the first round, at most, and in later rounds additionally for each waypoint."""
 TOLERANCES = (1e-2, 3e-3, 3e-3)
-"""Relative tolerance of the duration in each round; the last round is only run if limits are still exceeded."""
+"""Relative tolerance of the duration in each round; the last round is run only if the limits are still exceeded by
+ACCEPTED_SLOWDOWN."""
 ACCEPTED_SLOWDOWN = 1.003
-"""Slowdown factor above which samples are added and another round is run."""
+"""Slowdown factor above which samples are added; after the second round, another round is run if it is exceeded."""
 
 
 def jerk_limited_profile(
@@ -446,7 +448,10 @@ def jerk_limited_profile(
 
 
 def _steady_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
-    """Profile with the largest steady speed at each s, from rest to rest; changes of this speed are not limited."""
+    """Profile with the largest steady speed at each s, from rest to rest.
+
+    Only near the ends, changes of the speed are limited.
+    """
     s = grid_along(curve, FIRST_GRID_POINTS)
     _, q_s, q_ss, q_sss = (np.maximum(np.abs(derivative), MIN_DERIVATIVE) for derivative in curve.at(s))
     speeds = velocity / q_s, np.sqrt(acceleration / q_ss), np.cbrt(CURVATURE_JERK_SHARE * jerk / q_sss)
@@ -472,5 +477,5 @@ def _as_cubic_profile(duration: float, position_at: Callable[[Array], Array], co
 
 
 def _steady_duration(curve: JointSpline, profile: CubicProfile, limits: tuple[Array, Array, Array]) -> float:
-    """Duration (s) of a profile whose time is stretched by a constant factor until the limits are kept."""
+    """Duration (s) of a profile whose time is stretched by the smallest constant factor that keeps the limits."""
     return profile.duration / np.sqrt(pace_constraints(curve, profile, *limits).steady_pace())

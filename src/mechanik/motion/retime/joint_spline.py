@@ -92,6 +92,8 @@ class JointSpline:
 def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     """Fit a spline that deviates from the straight segments of a path by at most `deviation` and keeps loops closed.
 
+    Loops count as closed up to MAX_CLOSURE_ERROR.
+
     Where the spline would deviate more, or would violate loops or joint constraints, waypoints are inserted, which
     makes corners tighter. After MAX_REFINEMENTS fits, or if more than MAX_WAYPOINTS waypoints would be needed, the last
     spline is returned even if it deviates more or violates the constraints.
@@ -100,8 +102,9 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
         deviation: for each coordinate, rad or m; for spherical joints, quaternion components.
 
     Raises:
-        ShapeError: the path does not move.
+        ShapeError: the path has a single waypoint or does not move.
         MissingExtra: SciPy is not installed.
+        NotSolved: loops cannot be closed between two waypoints.
     """
     try:
         interpolate: Any = import_module("scipy.interpolate")
@@ -139,7 +142,7 @@ def _distinct_waypoints(path: Path) -> Path:
 
 
 def _continuous_quaternions(mechanism: Mechanism, q: Array) -> Array:
-    """Copy of q (N, nq) with continuous signs of the quaternions: q and -q are the same rotation."""
+    """Copy of q (N, nq) with continuous signs of the quaternions; the negative of a quaternion is the same rotation."""
     q = q.copy()
     for k in mechanism.space.quaternions_q:
         quaternions = q[:, k : k + 4]
@@ -165,7 +168,7 @@ def _inside_segments(lengths: Array, coefficients: Array) -> Array:
 def _deviations(lengths: Array, q: Array, coefficients: Array) -> Array:
     """Largest deviation (N - 1,) of a coordinate of each cubic from the straight segment between its waypoints.
 
-    It is measured at SEGMENT_FRACTIONS, in rad, m or quaternion components.
+    The deviation is measured at SEGMENT_FRACTIONS, in rad, m or quaternion components.
     """
     segment = (q[1:] - q[:-1])[:, None]
     offset = _inside_segments(lengths, coefficients) - q[:-1, None]
@@ -174,7 +177,7 @@ def _deviations(lengths: Array, q: Array, coefficients: Array) -> Array:
 
 
 def _constraint_errors(mechanism: Mechanism, lengths: Array, coefficients: Array) -> Array:
-    """Largest error (N - 1,) of loops and joint constraints in the middle of each segment, m or rad."""
+    """Largest error (N - 1,) of loops (m or rad) and joint constraints (their unit) in the middle of each segment."""
     q_middle = _inside_segments(lengths, coefficients)[:, len(SEGMENT_FRACTIONS) // 2]
     errors = max_closure_errors(mechanism, q_middle)
     for relation in joint_constraint_relations(mechanism).values():

@@ -114,7 +114,7 @@ def straight_line_profile(curve: JointSpline, velocity: Array, acceleration: Arr
 
 
 def is_straight(curve: JointSpline) -> bool:
-    """Whether the curve is a single straight segment."""
+    """Whether the curve is a single straight segment between two waypoints."""
     return bool(np.abs(curve.at(curve.s)[2]).max() * curve.length < STRAIGHT_TOLERANCE and len(curve.s) == 2)
 
 
@@ -150,7 +150,10 @@ LIMIT_MARGIN = 1e-4
 
 
 def acceleration_limited_profile(curve: JointSpline, velocity: Array, acceleration: Array) -> CubicProfile:
-    """Time-optimal profile within velocity and acceleration limits (nv,), which are also kept between grid points."""
+    """Time-optimal profile from rest to rest within velocity and acceleration limits (nv,).
+
+    A stretch of the time ensures that the limits are also kept between grid points.
+    """
     s = grid_along(curve, FIRST_GRID_POINTS)
     limits = velocity, acceleration, None
     profile = time_optimal_profile(curve, velocity, acceleration, s)

@@ -41,8 +41,8 @@ class CubicProfile:
 
     Attributes:
         t: (K + 1,) start time of each piece and the end time, s, before time is stretched.
-        state: (K, 4) s and its first three derivatives by the time before it is stretched, at the start of each piece;
-            the jerk is constant in a piece.
+        state: (K, 4) s and its first three derivatives by unstretched time, at the start of each piece; the third
+            derivative is constant in a piece.
         stretch: factor by which time is stretched.
     """
 
@@ -136,7 +136,7 @@ class ReparameterizedProfile:
         return self.stretch * self.t
 
     def at(self, t: Array) -> Array:
-        """s and its first three derivatives by time (4, M) at times t (M,)."""
+        """s and its first three derivatives by time (4, M) at times t (M,), which are clipped to the duration."""
         unstretched_times = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
         k = np.clip(np.searchsorted(self.t, unstretched_times, side="right") - 1, 0, len(self.pace) - 1)
         pace = self.pace[k]
@@ -159,14 +159,14 @@ def reparameterize(base: CubicProfile, u: Array, pace: Array) -> Reparameterized
 
     The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. The duration t of a piece of width h follows
     from the speeds v0 and v1 at its ends: tanh(w t / 2) = w h / (v0 + v1). In the code, z = (w h / (v0 + v1))^2, which
-    is negative where y'' is negative; tanh is then replaced by tan. The variable `w` is the square root of |z|.
+    is negative where y'' is negative; tanh is then replaced by tan.
     """
     widths, (y, dy, ddy) = np.diff(u), pace.T
     speed_sums = np.sqrt(y) + np.sqrt(np.maximum(y + widths * (dy + 0.5 * widths * ddy), 0.0))
     z = np.minimum(0.5 * ddy * (widths / speed_sums) ** 2, 1.0 - 1e-12)
     is_small = np.abs(z) < SERIES_LIMIT
-    w = np.sqrt(np.abs(np.where(is_small, 0.25, z)))
-    ratio = np.where(z > 0.0, np.arctanh(np.minimum(w, 1.0 - 1e-13)), np.arctan(w)) / w
+    root = np.sqrt(np.abs(np.where(is_small, 0.25, z)))
+    ratio = np.where(z > 0.0, np.arctanh(np.minimum(root, 1.0 - 1e-13)), np.arctan(root)) / root
     ratio = np.where(is_small, 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z / 11)))), ratio)
     return ReparameterizedProfile(base, u, pace, np.append(0.0, np.cumsum(2.0 * widths / speed_sums * ratio)))
 
@@ -174,18 +174,17 @@ def reparameterize(base: CubicProfile, u: Array, pace: Array) -> Reparameterized
 def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
     """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3).
 
-    These are sums of hyperbolic functions of w t where y'' is positive, and of trigonometric functions where y'' is
-    negative; see `reparameterize`. In the code, z = y'' t^2 / 2, and the variable `w` is the square root
-    of |z|.
+    Both are sums of hyperbolic functions of w t where y'' is positive, and of trigonometric functions where y'' is
+    negative; `reparameterize` defines w. In the code, z = y'' t^2 / 2.
     """
     y, dy, ddy = pace.T
     z = 0.5 * ddy * t**2
     is_small, is_positive = np.abs(z) < SERIES_LIMIT, z > 0.0
-    w = np.sqrt(np.abs(np.where(is_small, 1.0, z)))
-    w_positive = np.where(is_positive, w, 0.0)
-    cosine = np.where(is_positive, np.cosh(w_positive), np.cos(w))
-    sine_ratio = np.where(is_positive, np.sinh(w_positive), np.sin(w)) / w
-    cosine_ratio = np.where(is_positive, 1.0, -1.0) * (cosine - 1.0) / w**2
+    root = np.sqrt(np.abs(np.where(is_small, 1.0, z)))
+    positive_root = np.where(is_positive, root, 0.0)
+    cosine = np.where(is_positive, np.cosh(positive_root), np.cos(root))
+    sine_ratio = np.where(is_positive, np.sinh(positive_root), np.sin(root)) / root
+    cosine_ratio = np.where(is_positive, 1.0, -1.0) * (cosine - 1.0) / root**2
     sine_ratio = np.where(is_small, 1.0 + z / 6.0 * (1.0 + z / 20.0 * (1.0 + z / 42.0 * (1.0 + z / 72.0))), sine_ratio)
     cosine_ratio = np.where(
         is_small, 0.5 * (1.0 + z / 12.0 * (1.0 + z / 30.0 * (1.0 + z / 56.0 * (1.0 + z / 90.0)))), cosine_ratio
@@ -199,7 +198,7 @@ EDGE_OFFSET_RATIO = 1e-6
 """Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
 SAMPLES_PER_INTERVAL, DENSE_SAMPLES, DENSE_INTERVALS = 12, 120, 40
 """Numbers of samples between two discontinuities: in all intervals, and in the DENSE_INTERVALS intervals with the
-largest values."""
+largest slowdown factors."""
 SAME_BREAK_RATIO = 1e-4
 """Ratio to the length of a piece: closer discontinuities count as one."""
 
@@ -237,7 +236,7 @@ def joint_derivatives(curve: JointSpline, profile: TimeProfile, t: Array) -> tup
 def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, limits: DerivativeLimits) -> Array:
     """Factor (K,) by which each interval between times (K + 1,) must be slowed down to keep the limits.
 
-    It is below 1 if the motion could be faster.
+    A factor below 1 means that the motion could be faster.
     """
     samples = _sampled_factors(curve, profile, times[:-1], times[1:], limits, SAMPLES_PER_INTERVAL)
     # a parabola exceeds its samples by at most an eighth of the second difference

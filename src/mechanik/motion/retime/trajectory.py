@@ -1,4 +1,4 @@
-"""Compute a time-optimal trajectory along a path within rate limits: `retime` and its result `Trajectory`."""
+"""Compute a fast trajectory along a path within rate limits: the function `retime` and its result `Trajectory`."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ class Trajectory:
 
         Raises:
             NotFinite: a time is not finite.
+            NotSolved: loops cannot be closed.
         """
         return self.state(t)[0]
 
@@ -90,6 +91,7 @@ class Trajectory:
 
         Raises:
             NotFinite: a time is not finite.
+            NotSolved: loops cannot be closed.
         """
         times = _as_times(t)
         flat_times = times.reshape(-1)
@@ -185,7 +187,7 @@ def retime(
         path: from `mk.plan`, `mk.follow` or `mk.Path`; 2 or more distinct waypoints.
         velocity: rad/s or m/s: a number for all dofs, nv numbers, or numbers by joint or dof name. Joints without a
             value use the limit of the URDF or SDF file (`mechanism.extras["limits"]`). The value of a spherical joint
-            is the limit of each of its axes. The limit of a mimic joint also limits its leader, by the ratio.
+            is the limit of each of its axes. The limit of a mimic joint, divided by its ratio, also limits its leader.
         acceleration: rad/s^2 or m/s^2, in the same form; required unless the model file contains it.
         jerk: rad/s^3 or m/s^3, in the same form; None: unlimited.
         deviation: rad or m, largest deviation of the spline from the straight segments. A smaller deviation makes sharp
@@ -196,8 +198,10 @@ def retime(
         The trajectory; it can be evaluated at any time.
 
     Raises:
+        InvalidArgument: `path` is not a `Path`.
         LimitsError: a dof that moves has no limit, or a limit is not above 0.
         ShapeError: the path does not move, or `deviation` or `samples` is invalid.
+        NotSolved: loops cannot be closed between two waypoints.
         MissingExtra: SciPy or ruckig is not installed (extra `plan`).
         PlanningError: ruckig finds no solution.
 
@@ -217,13 +221,13 @@ def retime(
     if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2):
         raise ShapeError(f"samples must be an integer of 2 or more, not {samples!r}")
     curve = fit_joint_spline(path, max_deviation)
-    max_speed_by_s = np.abs(curve.at(curve.s)[1]).max(axis=0)
-    max_speed_by_s[max_speed_by_s < 1e-12 * max_speed_by_s.max()] = 0.0
-    max_velocity = require_rate_limits(path.mechanism, velocity, "velocity", max_speed_by_s)
-    max_acceleration = require_rate_limits(path.mechanism, acceleration, "acceleration", max_speed_by_s)
+    max_dq_ds = np.abs(curve.at(curve.s)[1]).max(axis=0)
+    max_dq_ds[max_dq_ds < 1e-12 * max_dq_ds.max()] = 0.0
+    max_velocity = require_rate_limits(path.mechanism, velocity, "velocity", max_dq_ds)
+    max_acceleration = require_rate_limits(path.mechanism, acceleration, "acceleration", max_dq_ds)
     max_jerk = np.full(len(max_acceleration), np.inf)
     if jerk is not None:
-        max_jerk = require_rate_limits(path.mechanism, jerk, "jerk", max_speed_by_s)
+        max_jerk = require_rate_limits(path.mechanism, jerk, "jerk", max_dq_ds)
     if is_straight(curve):
         profile = straight_line_profile(curve, max_velocity, max_acceleration, max_jerk)
     elif jerk is None:

@@ -46,7 +46,8 @@ class Task:
 
     Attributes:
         objective: the objective with its level, weight and target.
-        gain: 1/s; the error decays at this rate while no limit is active. None: the gain of the tracker.
+        gain: 1/s; the error decays at this rate while no limit is active. The tracker uses at most 1 / dt. None: the
+            gain of the tracker.
 
     Example:
         >>> task = mk.Task(mk.PositionGoal("tool", (0.6, 0.2, 0.0)), gain=5.0)
@@ -132,8 +133,8 @@ class TrackerState:
         v: (nv,) velocity of the last step, rad/s or m/s; read-only.
         time: s, since the start or the last reset.
         status: outcome of the step.
-        contacts: pairs that are closer than the clearance, the closest first; empty if no pair violated the clearance
-            by more than `CLEARANCE_SLACK` at the start of the step.
+        contacts: pairs that are closer than the clearance at `q`, the closest first. Always empty if no pair violated
+            the clearance by more than `CLEARANCE_SLACK` (0.1 mm) at the start of the step.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -167,7 +168,7 @@ the value is clipped."""
 
 
 def stopping_distance(v: float, acceleration: float, dt: float) -> float:
-    """Distance (rad or m) that a dof at velocity v moves until it stops, with full deceleration in time steps of dt."""
+    """Distance (rad or m) that a dof at speed v >= 0 moves until it stops, with full deceleration in steps of dt."""
     if not math.isfinite(acceleration):
         return 0.0
     step_count = math.ceil(v / (acceleration * dt)) - 1
@@ -187,7 +188,7 @@ def check_start(
         dt: time step, s.
 
     Raises:
-        LimitsError: a value is outside its limits, or a dof cannot stop before its limit.
+        LimitsError: a value or a velocity is outside its limits, or a dof cannot stop before its limit.
     """
     space = mechanism.space
     for k, name in enumerate(space.q_names):
@@ -265,7 +266,7 @@ def stopping_time(v: Array, acceleration: Array, dt: float) -> float:
 def separation_rates(
     distances: Array, clearance: float, stop_time: float, recovery_rate: float, dt: float
 ) -> tuple[Array, Array]:
-    """Desired and smallest allowed rates of change of the distances, (m,) each, m/s.
+    """Desired and smallest allowed rates of change of the distances, (n,) each, m/s.
 
     A distance that decreases at rate r while all dofs decelerate together for a time T decreases by r T / 2. Four times
     this distance is kept in reserve, because the rates change while links rotate. Distances below the clearance must
@@ -273,7 +274,7 @@ def separation_rates(
     than the clearance minus CLEARANCE_SLACK, or than the current smallest distance if this is smaller.
 
     Args:
-        distances: (m,) distances of the pairs, m.
+        distances: (n,) distances of the pairs, m.
         clearance: m.
         stop_time: T, s.
         recovery_rate: 1/s; share of the missing distance that is recovered per second.
@@ -292,7 +293,7 @@ step_kernel = kernel_module("tracking.tracking_step")
 MAX_CLOSURE_ERROR = 1e-8
 """m and rad: largest loop closure error at the start."""
 EVALUATE_ONLY = -1
-"""Value of the kernel argument `extra_count` for which only residuals are evaluated, without a step."""
+"""Value of the kernel argument `pair_row_count` for which only residuals are evaluated, without a step."""
 ALWAYS_NEAR_DISTANCE = 0.1
 """m: pairs closer than the clearance plus this distance are always considered."""
 STOP_DISTANCE_RATIO = 4.0
@@ -333,11 +334,13 @@ class Tracker:
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
         follow: whether the velocity of moving targets is used as feed-forward, which avoids lag. If a target jumps or
-            moves faster than the mechanism can, no feed-forward is used, and the mechanism decelerates in time.
+            moves faster than the mechanism can, no feed-forward is used, and the mechanism decelerates in time to stop
+            at the target.
 
     Raises:
-        LimitsError: the start violates limits.
+        LimitsError: the start violates limits, or `dt` or a rate limit is not above 0.
         StructureError: loops are not closed at the start.
+        ObjectiveError: there are no tasks, a gain is not above 0, or `damping` is negative.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -534,11 +537,13 @@ class Tracker:
         if targets is not None:
             self._targets.set_targets(targets, self._q)
             self._targets_changed = True
-        extra_count = 0
+        pair_row_count = 0
         if problem.has_functions or self._collider is not None or self._is_first_step:
-            extra_count = self._evaluate()
+            pair_row_count = self._evaluate()
         code = int(
-            step_kernel.tracking_step(*self._kernel_arguments, extra_count, problem.limit_codes, self._targets_changed)
+            step_kernel.tracking_step(
+                *self._kernel_arguments, pair_row_count, problem.limit_codes, self._targets_changed
+            )
         )
         self._targets_changed = False
         self._step_count += 1
@@ -548,7 +553,7 @@ class Tracker:
     # ---- internals --------------------------------------------------------------------------
 
     def _evaluate(self) -> int:
-        """Evaluate Python residuals and the distances to obstacles; return the number of extra rows."""
+        """Evaluate Python residuals and the distances of collision pairs; return the number of distance rows."""
         problem, mechanism = self._problem, self.mechanism
         if problem.has_functions:
             evaluate_python_residuals(mechanism, problem.subproblem, problem.relations, mechanism.nq)
