@@ -160,10 +160,9 @@ class Path:
         return self._close_loops(q, (share > 0.0) & (share < 1.0))
 
     def densify(self, step: float = COLLISION_CHECK_STEP) -> Path:
-        """Insert waypoints so that no dof changes by more than `step` (rad or m) between two waypoints.
+        """Insert waypoints on the straight segments, between which no dof changes by more than `step` (rad or m).
 
-        In a mechanism with loops or joint constraints, a dof may change by more: `step` divides the straight segments,
-        before the projection.
+        The projection of loops and joint constraints may make a change larger than `step`.
 
         Args:
             step: rad or m, above 0.

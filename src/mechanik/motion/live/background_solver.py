@@ -416,7 +416,7 @@ class BackgroundSolver:
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread is alive and was not told to end."""
+        """Whether the thread is alive and was not stopped."""
         run = self.current_run
         return run is not None and not run.is_over and run.thread.is_alive()
 

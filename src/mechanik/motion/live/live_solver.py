@@ -52,7 +52,7 @@ class LiveSolver:
         solver: the method, as for `Solver`.
         q0: (nq,) start; default: the current configuration of the mechanism.
         budget: s, time for a tick. A tick may take up to 16 times as long if previous ticks did not move the solution.
-            While solves are much faster than the budget, they have no time limit, so that a tick may take longer.
+            While solves are much faster than the budget, they have no time limit, so a single tick may take longer.
         on_state: the first callback.
         lock, limits, rest: as for `Solver`.
         options: further options of `Solver`. `restarts` is 0 by default, so that the solution does not jump. With
