@@ -346,3 +346,20 @@ def test_keyboard_interrupt_stops_planning() -> None:
             plan(mk.gallery.planar_2r(), low, high, avoid=[fence], limits=limits, max_seconds=60.0)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_locked_spherical_joint_does_not_move():
+    """Once the random configurations of the search rotated it."""
+    builder = mk.Builder("arm")
+    builder.spherical("ball", "base", "body")
+    builder.revolute("swing", "body", "boom", axis="z", limits=(-3, 3))
+    builder.prismatic("slide", "boom", "hand", axis="x", limits=(-0.6, 0.6))
+    arm = builder.build()
+    arm.links["hand"].collisions = [mk.ShapeInstance(Sphere(0.05), mk.Pose((0.7, 0, 0)))]
+    start, goal = arm.q.copy(), arm.q.copy()
+    start[-2], goal[-2] = -1.0, 1.0
+    path = plan(
+        arm, start, goal, avoid=[Obstacle(Sphere(0.15), (0.7, 0, 0))], lock=["ball"], rng=np.random.default_rng(0)
+    )
+    assert len(path.q) > 2
+    np.testing.assert_allclose(path.q[:, :4] - start[:4], 0.0, atol=1e-12)

@@ -246,6 +246,7 @@ class PlanningSpace:
         lower, upper: (nq,) joint limits.
         can_move: (nv,) mask of the dofs that may move.
         moving_indices: indices of the entries of q that may change.
+        moving_quaternions: index in q of the first entry of each quaternion that may change.
         unit: (nv,) length of a planning unit: 1 rad or 0.5 m.
         has_loops: whether there are loops or joint constraints.
         is_euclidean: whether every q within the joint limits is valid, apart from collisions: there are no loops, joint
@@ -267,12 +268,10 @@ class PlanningSpace:
         self.is_euclidean = not (self.has_loops or loops.limit_relations or self._has_quaternions)
         self.check_count, self.step = 0, SEARCH_CHECK_STEP
         scalar_indices = [int(q) for q, v in zip(space.scalars_q, space.scalars_v, strict=True) if can_move[v]]
-        quaternion_indices = [
-            int(q) + k
-            for q, v in zip(space.quaternions_q, space.quaternions_v, strict=True)
-            if can_move[v]
-            for k in range(4)
+        self.moving_quaternions = [
+            int(q) for q, v in zip(space.quaternions_q, space.quaternions_v, strict=True) if can_move[v]
         ]
+        quaternion_indices = [q + k for q in self.moving_quaternions for k in range(4)]
         self.moving_indices: Indices = np.array(sorted(scalar_indices + quaternion_indices), dtype=np.int64)
         self._scene: tuple[Any, ...] | None = None
         self._retraction = Retraction(loops, can_move)

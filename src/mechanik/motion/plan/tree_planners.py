@@ -192,7 +192,7 @@ def plan_constrained_rrt(
         tree, other_tree = trees[side], trees[1 - side]
         target = start.copy()
         target[space.moving_indices] = rng.uniform(lower, upper)[space.moving_indices]
-        for k in space.mechanism.space.quaternions_q:
+        for k in space.moving_quaternions:
             target[k : k + 4] = quaternion.normalize(rng.normal(size=4))
         node_count = len(tree)
         node = tree.grow(target, MAX_EXTENSION)
