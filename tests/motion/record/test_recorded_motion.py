@@ -149,3 +149,10 @@ def test_truncated_npz_raises():
     for size in (10, len(data) // 2, len(data) - 1):
         with pytest.raises(FormatError):
             from_npz(data[:size])
+
+
+def test_a_damaged_npz_file_raises_a_format_error():
+    """Once damage inside a compressed array raised an error of zlib."""
+    data = to_npz(random_motion("ur5"))
+    with pytest.raises(FormatError):
+        from_npz(data[:65] + bytes([data[65] ^ 0xFF]) + data[66:])

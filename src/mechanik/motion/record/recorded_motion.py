@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -245,7 +246,7 @@ def from_npz(data: bytes) -> Motion:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays: Mapping[str, Any] = {name: file[name] for name in NPZ_ARRAYS if name in file}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise FormatError(f"this is not an NPZ file of a motion: {error}") from None
     for name in NPZ_ARRAYS:
         if name not in arrays:
