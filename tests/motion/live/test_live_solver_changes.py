@@ -226,3 +226,18 @@ def test_edit_from_another_thread_waits_for_callbacks():
 def test_invalid_budget_raises():
     with pytest.raises(LimitsError, match="budget"):
         LiveSolver(chain(), position_goal()).set(budget=0.0)
+
+
+def test_new_goals_are_followed_also_after_two_rejected_settings():
+    """Once the second rejected setting made the solver keep the targets of the goals that had been replaced."""
+    arm = mk.arm_2d([0.5, 0.4])
+    live = LiveSolver(arm, mk.PositionGoal("tool", (0.6, 0.2, 0), name="reach"), q0=[0.1, 1.0])
+    live.set_targets((0.6, -0.3, 0))
+    with pytest.raises(UnknownName), live.edit():
+        live.set(goals=mk.PositionGoal("tool", (0.5, 0.4, 0), name="reach"), lock=["no joint"])
+    with pytest.raises(UnknownName):
+        live.set(lock=["no joint either"])
+    live.set(lock=[])
+    with live:
+        solution = live.solve().result()
+    np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], (0.5, 0.4, 0), atol=1e-5)

@@ -370,12 +370,13 @@ class BackgroundSolver:
         with self._lock.acquire_with_priority():
             self._check_usable()
             previous_settings, self.settings = self.settings, update(self.settings)
+            had_new_goals = self._has_new_goals
             self._has_new_goals |= self.settings.goals is not previous_settings.goals
             try:
                 if self._edit_depth == 0:
                     self._rebuild()
             except BaseException:
-                self.settings, self._has_new_goals = previous_settings, False
+                self.settings, self._has_new_goals = previous_settings, had_new_goals
                 raise
             self.budget = self.budget if budget is None else budget
 
