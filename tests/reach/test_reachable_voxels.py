@@ -238,7 +238,7 @@ def test_an_unbounded_reach_is_refused_with_advice():
     builder = mk.Builder("rail")
     builder.prismatic("rail", "ground", "cart", axis="x")
     builder.revolute("turn", "cart", "tool", at=(0.2, 0.0, 0.0))
-    with pytest.raises(mk.MechanikError, match="'rail' has no limits"):
+    with pytest.raises(mk.MechanikError, match="'rail' is not limited"):
         reachability(builder.build(), "tool")
     assert len(reachability(builder.build(), "tool", 0.1, limits={"rail": (0, 1)}, orientations=0)) > 5
     humanoid = mk.gallery.humanoid()

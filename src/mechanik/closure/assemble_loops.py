@@ -337,10 +337,10 @@ def follow_branch_to(loops: LoopSystem, values: Mapping[str, Array], start: Star
 def _assemble_at_inputs(loops: LoopSystem, values: Mapping[str, Array], q0: Array) -> Assembly | None:
     """Set the driven joints to their values in one step, and close the loops near `q0` (nq,); None if this fails."""
     inputs = DrivenJoints(loops, values, q0, closing_angles=shortest_closing_angles(loops.mechanism, values))
-    goal = inputs.set_values(q0, inputs.path_length)
+    goal = inputs.with_values(q0, inputs.path_length)
     problem = ContinuationProblem(loops, inputs)
     q, is_closed = close_loops(problem, goal)
-    input_error = float(np.abs(q - inputs.set_values(q, inputs.path_length)).max(initial=0.0))
+    input_error = float(np.abs(q - inputs.with_values(q, inputs.path_length)).max(initial=0.0))
     if not is_closed or input_error > MAX_CLOSURE_ERROR:
         return None
     assembly = _follow_branch(problem, q, StartState(goal, np.zeros(loops.n)), 1)

@@ -202,7 +202,7 @@ def make_assembly(
         heading: (nv,) direction of motion at `point`, m and rad per unit of the path parameter.
     """
     inputs, loops = problem.inputs, problem.loops
-    q = inputs.set_values(point.q, point.s)
+    q = inputs.with_values(point.q, point.s)
     errors = inputs.errors(q, point.s)
     violation, joint_name = loops.limit_violation(q)
     singularities = tuple(

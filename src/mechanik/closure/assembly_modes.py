@@ -266,7 +266,7 @@ def assembly_modes(
         return _make_modes(
             mechanism, np.zeros((0, mechanism.nq)), start_q, np.zeros(0, dtype=np.int64), 0, explanation, 0, 0.0
         )
-    start_q = driven_joints.set_values(start_q, driven_joints.path_length)
+    start_q = driven_joints.with_values(start_q, driven_joints.path_length)
     driven_names = [mechanism.space.v_names[v] for v in driven_joints.driven_dofs()]
     objective = JointValues(values, angle_mode="exact") if values else RestPose(start_q)
     solver = Solver(mechanism, objective, lock=driven_names or None)

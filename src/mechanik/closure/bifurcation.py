@@ -231,7 +231,7 @@ def solve_at_change_point(continuation: Continuation, s: float) -> tuple[Continu
             return None
         steps.append(problem.loops.scaled_difference(continuation.points[0].q, point.q))
     samples = np.array(steps)
-    q = problem.inputs.set_values(problem.loops.step(continuation.points[0].q, INTERPOLATION_WEIGHTS @ samples), s)
+    q = problem.inputs.with_values(problem.loops.step(continuation.points[0].q, INTERPOLATION_WEIGHTS @ samples), s)
     exact_point = problem.point_at(q, s)
     tangent = np.append((samples[4] - samples[3]) / (2 * SAMPLE_DISTANCE), 1.0)
     return (exact_point, tangent / np.linalg.norm(tangent)) if exact_point.error < RESIDUAL_TOLERANCE else None

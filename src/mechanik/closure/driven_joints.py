@@ -2,9 +2,9 @@
 
 The path parameter s increases from 0 to `DrivenJoints.path_length`, the length of the path of all inputs in scaled
 units (rad, or lengths divided by `LoopSystem.length_unit`). An input that is a single value of q changes linearly in s.
-A spherical joint rotates at a constant rate about one axis, and so does a closing joint (a joint that closes a loop). A
-closing joint has no value in q; its value follows from its residual relative to the goal. If the closing joint rotates
-about a single axis, full rotations are counted along the path.
+A spherical joint rotates at a constant rate about one axis. A closing joint (a joint that closes a loop) translates
+linearly and rotates like a spherical joint. It has no value in q; its value follows from its residual relative to the
+goal. If a closing joint rotates about a single axis, full rotations are counted along the path.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import read_only
 
 InputValues = Mapping[str | Joint, ArrayLike] | Mapping[str, ArrayLike]
-"""Input values by joint name or by joint, m or rad."""
+"""Input values by joint, joint name or dof name, m or rad."""
 
 
 def as_inputs(mechanism: Mechanism, inputs: InputValues | None) -> dict[str, Array]:
-    """Validate input values and return them by joint name, (n,) each."""
+    """Validate input values and return them by joint or dof name, (n,) each."""
     if inputs is None:
         return {}
     return as_values_by_name(
@@ -58,6 +58,11 @@ def values_by_joint_name(mechanism: Mechanism, inputs: InputValues) -> dict[str,
 
 
 def as_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
+    """Return weights by joint or dof name; empty for None.
+
+    Raises:
+        InvalidArgument: if `weights` is not a mapping.
+    """
     if weights is not None and not isinstance(weights, Mapping):
         raise InvalidArgument(f"weights must be given by name, such as {{'elbow': 2}}, not {weights!r}")
     return weights or {}
@@ -69,12 +74,12 @@ class DrivenJoints:
     Attributes:
         loops: the loop equations.
         values: goal values by name as the caller gave them, m or rad.
-        names: joint name of each entry of `relations`.
+        names: joint or dof name of each entry of `relations`, as in `values`.
         relations: relations whose residual is zero if the inputs have their goal values, clamped to the limits.
         unclamped_relations: the same relations with the goal values as the caller gave them.
-        clamped_names: names of the inputs whose goal values are outside their limits.
+        clamped_names: names of the inputs whose goal values are clamped.
         start_residual: (m,) residual of `relations` at the start, in scaled units.
-        path_length: length of the path, the norm of `start_residual`.
+        path_length: norm of `start_residual`, in scaled units.
     """
 
     def __init__(
@@ -90,13 +95,14 @@ class DrivenJoints:
         Args:
             values: goal values by joint or dof name, (n,) each, m or rad.
             q: (nq,) start of the path.
-            ignore_limits: whether goal values may be outside the limits.
-            closing_angles: approximate angle at `q` of each driven joint that closes a loop, by joint name, rad, from
-                which full rotations are counted. None: the value that is stored in the joint.
+            ignore_limits: whether goal values may be outside the limits; they are clamped otherwise.
+            closing_angles: approximate angles (rad) at `q` of closing joints with a single rotation axis, by joint
+                name; full rotations are counted from these angles. Default: the angle that is stored in the joint.
         """
         self.loops, self.values, self._ignore_limits = loops, values, ignore_limits
         self._known_angles = closing_angles or {}
-        self._hinge_goals: dict[int, tuple[Joint, float]] = {}
+        # by index in `relations`: a closing joint with a single rotation axis, and its goal angle in rad
+        self._closing_angle_goals: dict[int, tuple[Joint, float]] = {}
         self.names: list[str] = []
         self.relations: list[Relation] = []
         self.unclamped_relations: list[Relation] = []
@@ -109,9 +115,9 @@ class DrivenJoints:
             clamped_targets = joint_targets_by_name(mechanism, {name: clamped_values})
             for target, clamped_target in zip(targets, clamped_targets, strict=True):
                 if target.relation.kind is RelationKind.POSE and target.relation.rows == (5,):
-                    # the angle of a hinge is the last value of its joint
+                    # the values of a joint are ordered X Y Z EX EY EZ, so a single angle is the last
                     joint = joint_and_dofs(name, mechanism.joints)[0]
-                    self._hinge_goals[len(self.names)] = joint, float(clamped_values[-1])
+                    self._closing_angle_goals[len(self.names)] = joint, float(clamped_values[-1])
                 self.names.append(name)
                 self.unclamped_relations.append(target.relation)
                 self.relations.append(self._clamp_relation(name, clamped_target.relation))
@@ -121,7 +127,7 @@ class DrivenJoints:
     def set_start(self, q: Array) -> None:
         """Set the start of the path to the input values at `q` (nq,)."""
         residuals = [self.loops.evaluate([relation], q)[0] for relation in self.relations]
-        for k, (joint, goal) in self._hinge_goals.items():
+        for k, (joint, goal) in self._closing_angle_goals.items():
             dof = next(dof for dof in joint.dof if dof.is_rotation)
             known_angle, (lower, upper) = joint.values[joint.dof.index(dof)], joint.limits(dof)
             name = self.loops.mechanism.name_of(joint)
@@ -138,7 +144,8 @@ class DrivenJoints:
     def residual(self, q: Array, s: float) -> tuple[Array, Array, Array]:
         """Return the residual (m,) of the inputs at s, and its derivatives with respect to u (m, nv) and s (m,).
 
-        The derivatives of rotations are exact where the residual is zero.
+        u is a step as in `LoopSystem`. The derivatives of rotations with respect to s are exact only where the residual
+        is zero.
         """
         remaining_share = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
         s_derivatives = (
@@ -154,7 +161,7 @@ class DrivenJoints:
         e, J = self.loops.evaluate(relations, q)
         return e, J, s_derivatives
 
-    def set_values(self, q: Array, s: float) -> Array:
+    def with_values(self, q: Array, s: float) -> Array:
         """Return a copy of `q` in which all inputs that are values of q are exactly at their values for s."""
         exact_q = q.copy()
         names, remaining_share = (
@@ -168,27 +175,37 @@ class DrivenJoints:
         return exact_q
 
     def errors(self, q: Array, s: float) -> dict[str, float]:
-        """Return the distance of each input at (q, s) from its goal by name (rad, m), not reduced by full rotations."""
+        """Return the distance (rad or m) of each input at (q, s) from its unclamped goal value, by name.
+
+        Full rotations count, except for spherical joints and closing joints with several rotation axes.
+        """
         errors: dict[str, float] = {}
         for k, (name, relation) in enumerate(zip(self.names, self.unclamped_relations, strict=True)):
             residual = self.loops.evaluate_unscaled(relation, q)
-            if k in self._hinge_goals:
-                requested_angle, (_, goal) = float(self.values[name][-1]), self._hinge_goals[k]
+            if k in self._closing_angle_goals:
+                requested_angle, (_, goal) = float(self.values[name][-1]), self._closing_angle_goals[k]
                 residual = np.array([self._angle_beyond_goal(k, q, s) + goal - requested_angle])
             errors[name] = max(errors.get(name, 0.0), float(np.linalg.norm(residual)))
         return errors
 
     def closing_angles(self, q: Array, s: float) -> dict[str, float]:
-        """Return the angle (rad) at (q, s) of each input that closes a loop by joint name; full rotations count."""
+        """Return the angle (rad) at (q, s) of each driven closing joint with a single rotation axis, by joint name.
+
+        Full rotations count.
+        """
         name_of = self.loops.mechanism.name_of
         return {
-            name_of(joint): goal + self._angle_beyond_goal(k, q, s) for k, (joint, goal) in self._hinge_goals.items()
+            name_of(joint): goal + self._angle_beyond_goal(k, q, s)
+            for k, (joint, goal) in self._closing_angle_goals.items()
         }
 
     def _angle_beyond_goal(self, k: int, q: Array, s: float) -> float:
-        """Return the angle (rad) of a closing joint beyond its goal.
+        """Return the angle of a closing joint minus its goal angle, rad.
 
         The residual determines the angle up to full rotations; s determines the number of full rotations.
+
+        Args:
+            k: a key of `_closing_angle_goals`.
         """
         remaining_share = 1.0 - s / self.path_length if self.path_length > 0.0 else 0.0
         angle = float(self.loops.evaluate_unscaled(self.relations[k], q)[0])
@@ -217,9 +234,13 @@ class DrivenJoints:
 
     @property
     def period(self) -> float:
-        """Period of s after which the configuration repeats: 2 pi if only one hinge moves, else infinite."""
+        """Period of s after which the inputs repeat up to full rotations; infinite if none is known.
+
+        It is 2 pi if exactly one input moves and rotates about a single axis, and all inputs are values of q or the
+        moving input is a closing joint.
+        """
         moving_inputs = [k for k, start_residual in enumerate(self._start_residuals) if np.any(start_residual)]
-        if len(moving_inputs) == 1 and moving_inputs[0] in self._hinge_goals:
+        if len(moving_inputs) == 1 and moving_inputs[0] in self._closing_angle_goals:
             return 2 * math.pi
         if self._scalar_inputs is None or int((self.start_residual != 0.0).sum()) != 1:
             return math.inf
@@ -229,9 +250,9 @@ class DrivenJoints:
         return 2 * math.pi if is_rotation else math.inf
 
     def _clamp_closing_joint(self, name: str, numbers: Array) -> Array:
-        """Return the values of a joint that closes a loop, clamped to its limits.
+        """Return the values of a closing joint, clamped to its limits; values of other joints are returned unchanged.
 
-        Rotations about several axes are not clamped.
+        The rotations of a joint with several rotation axes are not clamped.
         """
         joint, dofs = joint_and_dofs(name, self.loops.mechanism.joints)
         if joint.closure is None or self._ignore_limits or len(numbers) != len(dofs):
@@ -277,9 +298,9 @@ class DrivenJoints:
 
 
 def shortest_closing_angles(mechanism: Mechanism, values: Mapping[str, Array]) -> dict[str, float]:
-    """Return the `closing_angles` from which closing joints make the shortest rotation to their goal values.
+    """Return `closing_angles` for `DrivenJoints` with which each closing joint takes the shortest rotation to its goal.
 
-    The keys are joint names, the values are in rad.
+    These are the goal angles (rad) by joint name: the start angle is then the equivalent angle nearest to the goal.
     """
     angles: dict[str, float] = {}
     for name, numbers in values.items():

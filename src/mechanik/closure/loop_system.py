@@ -1,8 +1,8 @@
 """Loop closures and joint constraints of a mechanism as one residual in scaled units.
 
-Scaled units: angles are in rad, and lengths are divided by the mechanism's size. So one tolerance fits all residuals. A
-step u (nv,) has one value for each dof; a unit of u moves the dof by its mobility weight (1 divided by the weight that
-the user gives), in scaled units. So in the step of least norm, dofs with larger mobility weights move more.
+Scaled units: angles are in rad, and lengths are divided by a third of the mechanism's reach. So one tolerance fits all
+residuals. A step u (nv,) has one value for each dof; a unit of u moves the dof by its mobility weight (1 divided by the
+weight that the user gives), in scaled units. So in the step of least norm, dofs with larger mobility weights move more.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class LoopSystem:
         mechanism: the mechanism.
         unit: (nv,) joint motion for a unit of u, rad or m.
         length_unit: unit of length in scaled units, m.
-        lower, upper: (nq,) joint limits, m or rad.
+        lower, upper: (nq,) joint limits, m and rad.
         columns: (nv,) index into q of each dof; -1 for dofs of spherical joints.
         relations: relations of all loop closures and joint constraints.
         groups: groups of loops that share dofs; None if the compiled problem has additional variables for closing
             joints, which are not part of a step u.
-        limit_relations: limits of closing joints and swing limits, with the name of their joint.
-        cache: certified Newton steps, by the names of the driven joints.
+        limit_relations: limits of closing joints and swing limits, each with the name of its joint.
+        cache: certified Newton step, or None if none is possible, by the names of the driven joints.
     """
 
     def __init__(self, mechanism: Mechanism, weights: Mapping[str, float] | None = None) -> None:
@@ -102,11 +102,11 @@ class LoopSystem:
         return new_q
 
     def scaled_difference(self, a: Array, b: Array) -> Array:
-        """Return the step u (nv,) from configuration `a` to `b`, not reduced by full rotations."""
+        """Return the step u (nv,) from configuration `a` to `b`; full rotations of revolute joints count."""
         return self.mechanism.difference(a, b) / self.unit
 
     def residual(self, q: Array) -> tuple[Array, Array]:
-        """Return the residual (m,) of all loops and joint constraints at `q`, and its Jacobian (m, nv) for u."""
+        """Return the residual (m,) of all loops and joint constraints at `q`, and its derivatives (m, nv) by u."""
         if self.groups is None:
             return self.evaluate(self.relations, q)
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
@@ -119,7 +119,7 @@ class LoopSystem:
         return np.concatenate(values), np.concatenate(jacobians)
 
     def evaluate(self, relations: list[Relation], q: Array) -> tuple[Array, Array]:
-        """Return the residual of the relations in scaled units, and its derivatives with respect to u."""
+        """Return the residual (m,) of the relations in scaled units, and its derivatives (m, nv) by u."""
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
         for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
@@ -133,7 +133,10 @@ class LoopSystem:
         return evaluate_relation(self.mechanism, relation, q)[0]
 
     def limit_violation(self, q: Array, ignored_dofs: Sequence[int] = ()) -> tuple[float, str]:
-        """Return the largest limit violation of `q` (scaled units), closing joints included, and the name of its joint.
+        """Return the largest limit violation at `q`, and the name of its joint or dof; 0 and "" without violation.
+
+        Violations are in scaled units; those of closing joints are in m or rad, and those of swing limits are
+        differences of cosines.
 
         Args:
             ignored_dofs: indices into v of dofs whose limits are ignored.
@@ -155,7 +158,7 @@ class LoopSystem:
 
 
 def _loop_groups(mechanism: Mechanism, problem: Problem) -> list[LoopGroup] | None:
-    """Return the groups of a compiled problem; None if it has additional variables for closing joints."""
+    """Return the groups of a compiled problem; None if the problem has additional variables for closing joints."""
     groups: list[LoopGroup] = []
     for subproblem in problem.subproblems:
         group_problem = LeastSquaresProblem(mechanism, problem, subproblem)
@@ -177,7 +180,7 @@ class _CachedLoopSystem:
 
 @contextmanager
 def cached_loop_system(mechanism: Mechanism, weights: Mapping[str, float]) -> Generator[LoopSystem]:
-    """Provide the loop system of a mechanism for these weights; the last one is cached until the mechanism is edited.
+    """Provide the loop system of a mechanism for given weights; the last one is cached until the mechanism is edited.
 
     The caller has exclusive use of the loop system; a second thread creates another one.
     """

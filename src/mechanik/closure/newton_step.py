@@ -2,10 +2,10 @@
 
 The passive joints move along the tangent; then Newton's method closes the loops. Let J be the derivatives of the
 residual with respect to the passive joints at the end of the tangent step, J' the same at another point, and B the
-inverse of J. If the norm of B (J' - J) is below 1 at all points on and around the step, the map u - B residual(u) is a
-contraction: it has one fixed point for each value of the driven joints, so exactly one branch connects the start and
-the end (Banach; L. V. Kantorovich 1948). J' is evaluated at the start of the step. At other points its change is
-bounded by the curvature of joint motion (`_curvature_bounds`).
+(pseudo-)inverse of J. If the norm of B (J' - J) is below 1 at all points on and around the step, the map
+u - B residual(u) is a contraction: it has one fixed point for each value of the driven joints, so exactly one branch
+connects the start and the end (Banach; L. V. Kantorovich 1948). J' is evaluated at the start of the step. At other
+points its change is bounded by the curvature of joint motion (`_curvature_bounds`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ share depend on each other.
 MAX_ITERATIONS = 6
 """Maximum number of Newton iterations; two or three are typical."""
 MAX_PIECES = 16
-"""Maximum number of pieces of a motion; longer motions need the continuation."""
+"""Maximum estimated number of pieces of a motion; a motion that needs more is left to the continuation."""
 
 
 class _StepTooLongError(Exception):
@@ -63,7 +63,7 @@ class NewtonStep:
 
     Attributes:
         loops: the loop equations.
-        names: names of the driven joints.
+        names: names of the driven joints or dofs.
         q_indices: (m,) indices of the driven joints in q.
     """
 
@@ -83,6 +83,10 @@ class NewtonStep:
     def solve(self, values: Mapping[str, Array], q: Array, heading: Array) -> Assembly | None:
         """Move the driven joints from their values in `q` (nq,) to `values`, in pieces if necessary.
 
+        Args:
+            values: goal values by name, as in `names`, m or rad.
+            heading: (nv,) heading of the returned assembly if the driven joints do not move.
+
         Returns:
             The assembly; None if the step cannot be certified and a continuation is necessary.
         """
@@ -92,6 +96,7 @@ class NewtonStep:
         start, motion = q[self.q_indices], heading
         input_motion = (goal - start) / self._unit
         length, piece_count, finished_count = _norm(input_motion), 1, 0
+        # the passive joints move too, so the inputs move by less than MAX_STEP_LENGTH in a piece
         if length > MAX_STEP_LENGTH * MAX_PIECES / 4:
             return None
         while finished_count < piece_count:
@@ -123,7 +128,10 @@ class NewtonStep:
             input_motion: (m,) motion of the driven joints, scaled units.
 
         Returns:
-            q (nq,), and the motion (nv,) of all joints, m and rad: the tangent at the end for the full `input_motion`.
+            The configuration (nq,) at the end, and the tangent there as a motion (nv,) for `input_motion`, m and rad.
+
+        Raises:
+            _StepTooLongError: if the step cannot be certified, but a shorter step may be.
         """
         end_q, motion, margin = q.copy(), np.zeros(self.loops.n), 0.0
         end_q[self.q_indices] = goal
@@ -181,10 +189,12 @@ class _GroupStep:
             end_q: (nq,) input and output: configuration with the driven joints at their values; the values of this
                 group are overwritten.
             input_motion: (m,) motion of all driven joints, scaled units.
-            motion: (nv,) output: motion of the passive joints at the end, m and rad.
+            motion: (nv,) output: the entries of this group's passive joints are set to the tangent at the end for
+                `input_motion`, m and rad.
 
         Returns:
-            Upper bound of the distance (m, rad) of the passive joints from their straight path.
+            Length of the Newton corrections, converted to m or rad: an estimate of the distance of the passive joints
+            from their straight path.
 
         Raises:
             _StepTooLongError: if the step cannot be certified, but a shorter step may be.
@@ -193,7 +203,7 @@ class _GroupStep:
         if self._evaluated_q != q[self._q_indices].tobytes():
             self._x[:] = q
             problem.evaluate()
-            if not _norm(self._errors()) < RESIDUAL_TOLERANCE:
+            if not _norm(self._residual()) < RESIDUAL_TOLERANCE:
                 return None
             self._store_derivatives(q)
         group_motion = input_motion[self._input_indices]
@@ -224,7 +234,7 @@ class _GroupStep:
         if not (relative_change < MAX_CONTRACTION and J_norm * B_norm < MAX_CONDITION):
             raise _StepTooLongError(max(2.0, relative_change / MAX_CONTRACTION))
         for _ in range(MAX_ITERATIONS):
-            e = self._errors()
+            e = self._residual()
             previous_error, error = error, _norm(e)
             if error < ROUNDING_TOLERANCE or not error < 0.5 * previous_error:
                 break
@@ -233,11 +243,11 @@ class _GroupStep:
             problem.step[passive_columns] = -u
             problem.advance()
         # the derivatives were evaluated only at both ends of the tangent step: bound their change between the ends and
-        # around the step, where another branch may be
+        # around the step, where another branch may be; length² / 8: deviation of unit curvature from a chord
         radius = 2.0 * correction + length * length / 8.0
         bound = B_norm * self._curvature * (J_norm + self._levers) * radius
         if not (error < RESIDUAL_TOLERANCE and relative_change + bound < MAX_CONTRACTION):
-            # `relative_change` is linear in the step length, and `bound` is quadratic
+            # `relative_change` is linear in the step length, and `bound` is quadratic: solve for the number of pieces
             root = math.sqrt(relative_change * relative_change + 4.0 * MAX_CONTRACTION * bound)
             raise _StepTooLongError(max(1.0, (relative_change + root) / (2.0 * MAX_CONTRACTION)))
         end_q[self._q_indices] = self._x[self._q_indices]
@@ -258,16 +268,16 @@ class _GroupStep:
         J = self._problem.jacobian if self._rows is None else self._problem.jacobian[self._rows]
         return J.take(self._driven_columns, 1), J.take(self._passive_columns, 1)
 
-    def _errors(self) -> Array:
+    def _residual(self) -> Array:
         return self._problem.residual if self._rows is None else self._problem.residual[self._rows]
 
 
 def _curvature_bounds(loops: LoopSystem, group: LoopGroup) -> tuple[float, float]:
-    """Return bounds for the change of J in a unit step: a factor of the norm of J, and the levers missing from J.
+    """Return two numbers, factor and levers: in a unit step, J changes by at most factor * (norm of J + levers).
 
     A second derivative is a rotated column, at most as long as the column, and a unit step rotates it by at most the
     square root of the number of dofs of the loop. A residual may omit directions, and columns of mimic joints may
-    cancel, so the levers of all joints (scaled units) are added, multiplied by the largest gear ratio.
+    cancel. So the levers (scaled units) are added: for each joint the reach, multiplied by the largest gear ratio.
     """
     blocks = group.problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
     ratios = [abs(coupling.ratio) for joint in loops.mechanism.joints.values() for coupling in joint.couplings]
@@ -289,8 +299,10 @@ def newton_step_for(loops: LoopSystem, values: Mapping[str, Array]) -> NewtonSte
 
 def _make_newton_step(loops: LoopSystem, values: Mapping[str, Array]) -> NewtonStep | None:
     mechanism = loops.mechanism
-    is_nonlinear = any(len(factors) > 1 for relation in loops.relations for _, factors in relation.polynomials)
-    if not values or loops.groups is None or is_nonlinear:  # nonlinear joint constraints have no known bound
+    is_nonlinear = any(
+        len(coefficients) > 1 for relation in loops.relations for _, coefficients in relation.polynomials
+    )
+    if not values or loops.groups is None or is_nonlinear:  # no curvature bound is known for nonlinear constraints
         return None
     q_indices: list[int] = []
     for name, numbers in values.items():
@@ -307,7 +319,7 @@ def _make_newton_step(loops: LoopSystem, values: Mapping[str, Array]) -> NewtonS
 
 
 def _inverse(J: Array) -> Array | None:
-    """Return the inverse or pseudo-inverse (n, m) of `J` (m, n); None without full column rank.
+    """Return the inverse or pseudo-inverse (n, m) of `J` (m, n); None if m < n, n = 0 or the matrix is singular.
 
     With more rows than columns the normal equations are solved, as in the continuation.
     """

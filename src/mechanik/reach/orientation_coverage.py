@@ -66,7 +66,8 @@ def rotations_to(directions: Array) -> Array:
 
 
 RANK_TOLERANCE = 1e-7
-"""Singular values below this share of the largest count as zero; translations are scaled to a largest entry of 1."""
+"""Singular values below this share of the largest count as zero; translation rows are scaled to a largest entry of 1.
+"""
 RANK_SAMPLES = 24
 """Number of configurations for the rank analysis; the most frequent rank is used, so a few may be singular."""
 
@@ -78,7 +79,8 @@ class OrientationMobility:
     Attributes:
         rotation_count: number of independent rotations, 0 to 3.
         can_point: whether the z axis can point in any nearby direction.
-        axis: (3,) the axis of rotation in the world frame, if there is exactly one; else None.
+        axis: (3,) in the world frame, if all rotations of the link, also while its origin moves, are about this axis;
+            else None.
     """
 
     rotation_count: int
@@ -119,7 +121,7 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, f
         fixed_q_indices: indices into q of values that are locked or constrained by loops.
 
     Raises:
-        LimitsError: if a prismatic or floating joint above the link has no limits.
+        LimitsError: if a prismatic or floating joint above the link is not limited on both sides.
     """
     fixed_indices, names = set(fixed_q_indices), mechanism.space.q_names
     for node in mechanism.kinematics.path(link):
@@ -138,7 +140,7 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, f
             )
         name = names[unbounded_q[0]]
         raise LimitsError(
-            f"{name!r} has no limits, so the reach of link {link!r} is unbounded; "
+            f"{name!r} is not limited on both sides, so the reach of link {link!r} is unbounded; "
             f"give it limits, as in limits={{{name!r}: (0, 1)}}, or lock it"
         )
 
@@ -154,7 +156,10 @@ def q_indices_that_move(mechanism: Mechanism, link: str) -> set[int]:
 
 
 def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
-    """Return the joints of the loops that influence the pose of a link; empty if the link is on an open chain."""
+    """Return the joints of all independent chains with loops or joint constraints that influence the pose of a link.
+
+    The set is empty if the link is on an open chain.
+    """
     ancestor_joints = {frame for frame in mechanism.link(link).traverse_parents() if isinstance(frame, Joint)}
     leaders = {coupling.resolve()[0] for joint in ancestor_joints for coupling in joint.couplings}
     loops = list(mechanism.closures.values())
@@ -272,7 +277,7 @@ def check_orientations(
         Solver(voxels.mechanism, goal, restarts=restart_count, **options)
         for restart_count in (restarts, RESTARTS_FROM_NEIGHBOUR)
     )
-    targets = voxels.positions  # the centre of the voxel if it is reached, else the nearest position
+    targets = voxels.positions  # the centre of each voxel if the centre is reached, else the nearest position
     for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
         if query.kind == "direction":
             goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))
@@ -282,7 +287,7 @@ def check_orientations(
             )
         else:
             targets = make_pose(R, voxels.positions)
-        # a chain has a seed table; otherwise the configuration that reaches the position is the best start
+        # a serial chain has a seed table; otherwise the configuration that reaches the position is the best start
         q, success, _ = solve_targets(solver, targets, None if solver._chain_search is not None else voxels.q, threads)
         retry_from_neighbours(retry_solver, targets, q, success, neighbours, threads)
         is_reached[:, k] = success

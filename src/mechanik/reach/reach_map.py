@@ -1,6 +1,6 @@
 """Reachability map of a link, and its .npz file format.
 
-A file has one array for each field of `ReachMap`, with `reached` packed into bits, and `about`, one line of JSON:
+A file has the fields of `ReachMap` that `ARRAYS` lists, with `reached` packed into bits, and `about`, one line of JSON:
 {"mechanik_reach": 1, "mechanism": name, "link": name, "resolution": m, "orientation_kind": "pose", "orientations": n}.
 Earlier files have the key "asked" instead of "orientation_kind".
 """
@@ -42,8 +42,9 @@ class ReachMap:
     A voxel is in the map if a configuration inside all limits and with closed loops moves the link's origin into it.
     `q` contains such a configuration, and `positions` the position of the origin in this configuration. The position is
     the centre of the voxel (`centred`), or the nearest position to the centre that was found. For a voxel that is not
-    in the map, the solver found no configuration. `reached` is a mask of the orientations `wxyz` that the link can
-    reach exactly with its origin at `positions`; the share is their fraction. All positions are in the world frame.
+    in the map, no configuration was found. `reached` is a mask of the orientations `wxyz` that the link can reach with
+    its origin at `positions`, within the tolerances of the solver; the share of a voxel is the fraction of orientations
+    that are reached. All positions are in the world frame.
 
     Attributes:
         mechanism: name of the mechanism.
@@ -58,7 +59,8 @@ class ReachMap:
         positions: (k, 3), m, positions of the link's origin.
         orientation_kind: what was checked besides the position: the full orientation ("pose"), the direction of the
             link's z axis ("direction", for arms that cannot control the rotation about this axis), or "nothing".
-        wxyz: (n, 4) the orientations, evenly spaced; orientations with the same direction of z are consecutive.
+        wxyz: (n, 4) the orientations in the world frame. Unless the caller gave them, they are evenly spaced, and
+            orientations with the same direction of z are consecutive.
         reached: (k, n) whether each orientation is reached.
 
     Example:
@@ -149,7 +151,10 @@ class ReachMap:
         return self.reached.mean(axis=1) if self.reached.shape[1] else np.ones(len(self))
 
     def by_direction(self) -> tuple[Array, Array]:
-        """Return the directions (d, 3) of the link's z axis, and the share (k, d) of reached rotations about each."""
+        """Return the directions (d, 3) of the link's z axis, and the share (k, d) of reached rotations about each.
+
+        Only consecutive orientations with the same direction are combined.
+        """
         if not len(self.wxyz):
             return np.empty((0, 3)), np.empty((len(self), 0))
         z = quaternion.to_matrix(self.wxyz)[..., 2]
@@ -263,7 +268,7 @@ class ReachMap:
 
         Raises:
             FileMissing: if there is no such file.
-            FormatError: if the file is not a map, or is damaged.
+            FormatError: if the file is not a map, is damaged, or has a newer version of the format.
         """
         return read_reach_map(path)
 
@@ -290,6 +295,8 @@ class ReachMap:
 
         Raises:
             MissingExtra: if matplotlib is not installed.
+            ShapeError, NotFinite: if `at` is not three finite numbers.
+            ShapeError: if the map is empty and `at` is None.
         """
         from mechanik.reach.reach_plot import plot_reach_map
 
@@ -376,10 +383,11 @@ def _check_version(header: Any, source_path: Path) -> None:
 
 
 def _validated_map(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> ReachMap:
-    """Return the map if the arrays are consistent.
+    """Return the map of a file.
 
     Raises:
-        ValueError: if they are not; the message says which.
+        ValueError: if an array or an entry of the header is not valid.
+        KeyError: if an entry of the header is missing.
     """
     orientation_count, voxel_count = int(header["orientations"]), len(arrays["cells"])
     resolution = float(header["resolution"])

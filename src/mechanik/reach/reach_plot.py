@@ -61,7 +61,8 @@ def reach_map_json(map: ReachMap) -> dict[str, Any]:
 
 INK, GREY = "#1c2430", "#5b6675"
 PLANES = ((0, 1, 2), (0, 2, 1), (1, 2, 0))
-"""Horizontal axis, vertical axis and normal of each section: views from above, from the front (-y), and along x."""
+"""Horizontal axis, vertical axis and normal of each section: views from above (+z), from the front (-y), and from +x.
+"""
 LIGHT = np.array([0.35, -0.6, 0.72])
 """Direction towards the light, for the shading of faces."""
 FACES = tuple((axis, side) for axis in range(3) for side in (-1, 1))
@@ -134,7 +135,7 @@ def _draw_section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int,
 
 
 def _draw_cutaway(axes: Any, map: ReachMap, point: Array) -> None:
-    """Draw the voxels as cubes, without the quadrant in front of the viewer."""
+    """Draw the voxels as cubes, without the quadrant between `point` (3,), m, and the viewer."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     centres = map.centres

@@ -45,8 +45,8 @@ from mechanik.tiers import wait_for_kernels
 from mechanik.validation import as_number
 
 Progress = Callable[[int, int], None]
-"""Function that is called with the numbers of finished steps and of all steps. The search for voxels is one step, and
-each orientation is another.
+"""Function that is called with the number of finished steps and the number of all steps. The search for voxels is one
+step, and each orientation is another.
 """
 KERNELS = ("forward", "chain_kernel", "lane_kernel", "descent")
 """Kernels in which a map spends most of its time; in plain Python a map would take hours."""
@@ -73,27 +73,29 @@ def reachability(
     """Compute the positions that the origin of a link can reach, and the orientations at each position.
 
     Space is divided into voxels. Forward kinematics of many configurations marks the first voxels; if there are loops,
-    the solver closes them in these configurations first. Then inverse kinematics checks every neighbour of a marked
-    voxel, until there are no unchecked neighbours. A neighbour is marked if its centre, or any point in it, is reached.
-    Finally each orientation is checked in every marked voxel. `ReachMap` has the exact definitions.
+    the solver first closes the loops of these configurations. Then inverse kinematics checks every neighbour of a
+    marked voxel, until there are no unchecked neighbours. A neighbour is marked if a point in it is reached. Finally
+    each orientation is checked in every marked voxel. `ReachMap` has the exact definitions.
 
-    If the link has all rotations, full orientations are checked. If it rotates about a single axis (planar arms,
-    SCARA), rotations about this axis are checked; if it is the link of an arm with five dofs, directions of its z axis.
-    If the position determines the orientation, no orientation is checked, and the share is 1.
+    If `orientations` is a number, the rotations of the link while its origin is fixed determine what is checked. Three
+    rotations: full orientations. A single rotation, always about the same axis (planar arms, SCARA): rotations about
+    this axis. Two rotations that can point the z axis (arms with five dofs): directions of the z axis. Otherwise, for
+    example if the position determines the orientation, no orientation is checked, and the share is 1.
 
     Args:
         mechanism: the mechanism; its configuration does not change.
         link: the link, or its name.
-        resolution: edge length of a voxel, m; voxel faces are at integer multiples of this length.
+        resolution: edge length of a voxel, m. Voxel faces are at integer multiples of this length; along an axis in
+            which the link does not move, there is one layer, centred on the link.
         orientations: approximate number of evenly spaced orientations; 0 for none; or quaternions wxyz (n, 4) in the
             world frame, checked as full orientations.
-        region: lowest and highest corner in the world frame, (2, 3), m. All voxels inside are checked, and no voxels
-            outside.
+        region: lowest and highest corner in the world frame, (2, 3), m. All voxels that overlap the region are checked,
+            and no others. Axes along which the link does not move are ignored.
         samples: number of configurations that mark the first voxels. Not used if loops influence the link; then the
             loops are closed from 200 starts and from the current configuration.
         limits: (lower, upper) by joint or dof name, m or rad, instead of the limits of the mechanism.
         lock: joints or dofs that keep their current values.
-        rng: random generator for the samples; the default is the Halton sequence, the same in each call.
+        rng: random generator for the samples. Default: the Halton sequence, which is the same in each call.
         threads: number of threads; the default is the number of cores.
         progress: called with the number of finished steps and the number of all steps.
 
@@ -101,7 +103,7 @@ def reachability(
         The map.
 
     Raises:
-        InvalidArgument, LimitsError, ShapeError, NotARotation, UnknownName: if an argument is not valid.
+        InvalidArgument, LimitsError, NotFinite, ShapeError, NotARotation, UnknownName: if an argument is not valid.
         LimitsError: if the link can move without bound, or if the map would have too many voxels.
         StructureError: if no configuration with closed loops is found.
 

@@ -32,20 +32,21 @@ neighbours.
 MAX_INDEX = 1 << 20
 """Upper bound of the absolute voxel index along an axis."""
 MAX_VOXELS = 20_000_000
-"""Maximum number of voxels in a table: 80 MB. A finer map would also take hours."""
+"""Maximum number of voxels in a table, which then has 80 MB. A larger map would also take hours."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoxelGrid:
     """Division of space into cubic voxels.
 
-    Voxel i covers the half-open interval from `base + i * size` to `base + (i + 1) * size`, so the faces are at integer
-    multiples of the size. Along a flat axis there is one layer, centred on the position of the link.
+    Voxel i covers the half-open interval from `base + i * size` to `base + (i + 1) * size`. `make_voxel_grid` sets
+    `base` to 0, so that the faces are at integer multiples of the size. Along a flat axis there is one layer instead,
+    centred on the position of the link.
 
     Attributes:
         size: edge length of a voxel, m.
         base: (3,), m, lowest corner of voxel (0, 0, 0).
-        is_flat: (3,) whether the position is constant along the axis.
+        is_flat: (3,) whether the position of the link is constant along each axis.
     """
 
     size: float
@@ -70,8 +71,11 @@ class VoxelGrid:
         """Return the centres (..., 3) of voxels, m."""
         return self.base + (cells + 0.5) * self.size
 
-    def neighbours(self) -> VoxelIndices:
-        """Return the index offsets (n, 3) to the neighbours of a voxel, corners included; n is 26, or 8 in a layer."""
+    def neighbour_offsets(self) -> VoxelIndices:
+        """Return the index offsets (n, 3) to the neighbours of a voxel, corners included.
+
+        n is 26, or 8 in a layer, or 2 on a line.
+        """
         offsets = np.stack(
             np.meshgrid(*[[0] if is_axis_flat else [-1, 0, 1] for is_axis_flat in self.is_flat], indexing="ij"), axis=-1
         )
@@ -166,8 +170,9 @@ def solve_targets(solver: Solver, targets: Array, q0: Array | None, threads: int
     """Solve for many targets, each from its own start.
 
     Args:
-        targets: (n, ...), in a form that the only goal of the solver accepts.
+        targets: (n, ...), in a form that the solver's single goal accepts.
         q0: (n, nq) starts; None: the default starts of the solver.
+        threads: number of threads; None for the number of cores.
 
     Returns:
         q (n, nq), whether each target was reached (n,), and whether the loops are closed at q (n,).
@@ -255,7 +260,10 @@ def as_dof_limits(
 def sample_configurations(
     mechanism: Mechanism, dof_limits: DofLimits, count: int, rng: np.random.Generator | None
 ) -> Array:
-    """Sample configurations (count, nq) inside the limits: by the Halton sequence, or at random with `rng`."""
+    """Sample configurations (count, nq) inside the limits: by the Halton sequence, or at random with `rng`.
+
+    Locked dofs keep their current values.
+    """
     space = replace(mechanism.space, lower=dof_limits.lower, upper=dof_limits.upper)
     q = halton_configurations(space, count) if rng is None else random_configurations(space, count, rng)
     locked_q = list(dof_limits.locked_q)
@@ -290,15 +298,15 @@ def sample_closed_configurations(
 CENTRE_TOLERANCE = 1e-6
 """Tolerance of the position goals, m; a centre is reached if the error is smaller."""
 VOXEL_MARGIN = 2e-6
-"""Distance (m) from the faces of a voxel to those of the goal box in it; a solution on a face of the voxel could count
-for the next voxel.
+"""Distance (m) from the faces of a voxel to the faces of the goal box inside it; a solution on a face of the voxel
+could count for the next voxel.
 """
 BLOCK_SIZE = 1 << 16
 """Number of voxels or configurations in a block; limits the memory."""
 NEIGHBOUR_STARTS = 4
 """Number of neighbours from which a voxel is tried before it is rejected. More neighbours cost time and miss fewer
-voxels: for random arms with four joints and 300 samples, one start missed 3 of the 1046 voxels of one arm in eight;
-four starts missed no voxel of 31 arms.
+voxels. On random arms with four joints and 300 samples: with one start, one of eight arms missed 3 of its 1046 voxels;
+with four starts, none of 31 arms missed a voxel.
 """
 RowIndices = npt.NDArray[np.int64]
 
@@ -309,7 +317,8 @@ class VoxelSolvers:
 
     Attributes:
         point_solver: solver for the origin at a point, with restarts.
-        single_attempt_solver: the same with a single attempt that continues while it improves, for stretched arms.
+        single_attempt_solver: the same without restarts; its only attempt continues while it improves, as stretched
+            arms need.
         box_solver: solver for the origin in the box of a voxel around a point.
         threads: number of threads; None for the number of cores.
     """
@@ -324,7 +333,7 @@ class ReachedVoxels:
     """Reached voxels, each with a configuration that reaches it.
 
     Every configuration marks the voxel that contains the link's origin, so each mark is proven by forward kinematics.
-    If several configurations reach a voxel, the configuration nearest to its centre is stored.
+    If several configurations reach a voxel, the one with the origin nearest to the centre is stored.
 
     Attributes:
         mechanism, link: the mechanism, and the name of the link.
@@ -341,7 +350,10 @@ class ReachedVoxels:
         self.q, self.positions = np.empty((0, mechanism.nq)), np.empty((0, 3))
 
     def add_configurations(self, q: Array) -> Array:
-        """Mark the voxels of configurations (n, nq) inside the limits; return the positions (n, 3) of the link, m."""
+        """Mark the voxels of configurations (n, nq), and return the positions (n, 3) of the link's origin, m.
+
+        Configurations outside the limits, and voxels outside the bounds of the table, are not marked.
+        """
         positions = np.ascontiguousarray(self.mechanism.pose(self.link, q)[:, :3, 3])
         cells = self.grid.cells(positions)
         lower, upper = self._limits
@@ -386,10 +398,10 @@ def mark_samples(voxels: ReachedVoxels, q: Array) -> None:
 def grow_region(voxels: ReachedVoxels, solvers: VoxelSolvers) -> None:
     """Check all neighbours of marked voxels until no unchecked neighbour is left.
 
-    If the set of configurations is connected, the reached region is connected too, and growing finds all of it. Within
-    bounds the region may have disconnected parts, so every voxel inside the bounds is checked. One start may fail where
-    another succeeds, so a voxel is checked again from each neighbour that is marked later, and finally from several
-    neighbours.
+    If the set of configurations is connected, the reached region is connected too, so growing can find all of it.
+    Within bounds the region may have disconnected parts, so every voxel inside the bounds is checked. One start may
+    fail where another succeeds, so a voxel is checked again when further neighbours are marked, and finally from
+    several neighbours.
     """
     checked_count = 0
     while checked_count < len(voxels.cells) or _check_remaining(voxels, solvers):
@@ -420,7 +432,7 @@ def _solve_centres(voxels: ReachedVoxels, solver: Solver, threads: int | None) -
 
 
 def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
-    """Retry empty voxels from several neighbours; without empty voxels, check unknown voxels.
+    """Retry empty voxels from several neighbours; without empty voxels, check a block of unknown voxels in the bounds.
 
     Return whether any voxel was checked.
     """
@@ -432,7 +444,7 @@ def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
         if len(unknown_cells):
             _check_voxels(voxels, solvers, unknown_cells, None)
         return len(unknown_cells) > 0
-    rows = voxels.table[empty_cells[:, None] + voxels.grid.neighbours()]
+    rows = voxels.table[empty_cells[:, None] + voxels.grid.neighbour_offsets()]
     marked_counts = (rows >= 0).sum(axis=1)
     rows = -np.sort(-rows, axis=1)  # marked voxels first; their entries are 0 or above
     for k in range(NEIGHBOUR_STARTS):
@@ -445,8 +457,11 @@ def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
 
 
 def _unmarked_neighbours(voxels: ReachedVoxels, first_row: int) -> tuple[VoxelIndices, RowIndices]:
-    """Return the unmarked neighbours of the voxels from index `first_row`, each with the index of its start voxel."""
-    offsets = voxels.grid.neighbours()
+    """Return the unmarked neighbours of the marked voxels from index `first_row` on.
+
+    Each has the index of the marked voxel whose stored position is nearest to its centre.
+    """
+    offsets = voxels.grid.neighbour_offsets()
     cells = (voxels.cells[first_row:, None] + offsets).reshape(-1, 3)
     rows = np.repeat(np.arange(first_row, len(voxels.cells)), len(offsets))
     is_unmarked = (voxels.table[cells] < 0) & voxels.table.covers(cells)
@@ -461,10 +476,14 @@ def _blocks(count: int) -> list[slice]:
 
 
 def _check_voxels(voxels: ReachedVoxels, solvers: VoxelSolvers, cells: VoxelIndices, q0: Array | None) -> None:
-    """Check voxels (n, 3) by inverse kinematics; mark voxels that are not reached as empty.
+    """Check voxels (n, 3) by inverse kinematics; entries of unknown voxels that are not reached become EMPTY.
 
-    A voxel is reached if the nearest position to its centre is inside the voxel, and not reached if this position is
-    farther from the centre than a corner. Otherwise the solver searches for a position in the box of the voxel.
+    A voxel is reached if the position that the solver finds nearest to its centre is inside the voxel, and not reached
+    if this position is farther from the centre than a corner. Otherwise the solver searches for a position in the box
+    of the voxel.
+
+    Args:
+        q0: (n, nq) starts; None: the default starts of the solver.
     """
     centres = voxels.grid.centres(cells)
     q, _, is_closed = solve_targets(solvers.point_solver, centres, q0, solvers.threads)
