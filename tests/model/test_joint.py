@@ -311,7 +311,7 @@ def test_cyclic_repeated_and_spherical_couplings_are_rejected():
         a.mimic(a)
     with pytest.raises(CouplingError, match="already"):
         b.mimic(c)
-    with pytest.raises(CouplingError, match="an angle of a spherical joint"):
+    with pytest.raises(CouplingError, match="an angle of a joint with three rotations"):
         a.mimic(Joint("ball", dof=ROTATIONS), leader_dof="EX")
     with pytest.raises(NotFinite, match="ratio"):
         a.mimic(Joint("d", dof="X"), ratio=math.nan)

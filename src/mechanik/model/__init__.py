@@ -2,7 +2,7 @@
 
 Readers of `mechanik.formats`, the `Builder` or user code create frames. A `Mechanism` assigns names to the frames and
 computes configurations, poses and Jacobians. This package imports only `spatial`, `kernels`, `tiers`, `errors` and
-`validation`.
+`validation`; `Mechanism` imports `closure` on the first call of a function from there.
 """
 
 from mechanik.model.builder import Builder, trim

@@ -71,6 +71,7 @@ class BuilderCouplings:
             UnknownName: no joint has that name.
             ShapeError: `teeth` are not two positive numbers.
             DoFError: a joint is not revolute.
+            CouplingError: as in `Joint.mimic`.
         """
         mimic_teeth, leader_teeth = as_vector(teeth, 2, f"teeth of {mimic!r} and {leader!r}").tolist()
         if not min(mimic_teeth, leader_teeth) > 0.0:
@@ -94,8 +95,9 @@ class BuilderCouplings:
 
         Raises:
             UnknownName: no joint has that name.
-            ShapeError: the radius is zero.
-            DoFError: a joint is of the wrong type.
+            ShapeError: the radius is zero or not a number.
+            DoFError: `rack` is not prismatic, or `pinion` is not revolute.
+            CouplingError: as in `Joint.mimic`.
         """
         if as_number(radius, f"radius of {pinion!r}") == 0.0:
             raise ShapeError(
@@ -273,7 +275,7 @@ class Builder(BuilderCouplings):
             parent: name of the parent link.
             child: name of the child link; it is created if it does not exist.
             dof: dofs in the order X Y Z EX EY EZ.
-            at: position in the parent link: a point (3,), a pose (4, 4) or a `Pose`; m.
+            at: point (3,), pose (4, 4) or `Pose` of the joint in the parent link; m. Default: the parent frame.
             axis: "x", "y", "z", "-x", "-y", "-z", or a vector (3,), in the joint frame.
             limits: (lower, upper), each a number or an array over the dofs; m or rad.
             value: initial value of each dof; m or rad.
@@ -282,10 +284,12 @@ class Builder(BuilderCouplings):
             The joint.
 
         Raises:
-            UnknownName: no link has the name `parent`.
-            StructureError: the name of the joint is in use or invalid, or the child has a parent.
+            UnknownName: the builder has links, but none with the name `parent`.
+            StructureError: the name of the joint is in use or empty, the child already has a parent or is the parent,
+                or `limits` is not a pair.
             DoFError: `dof` or `axis` is invalid.
             LimitsError: a lower limit is above the upper limit.
+            ShapeError: `at`, `axis` or `value` has the wrong shape.
         """
         self._check_name_and_parent(name, parent)
         if child in self._links and self._links[child].parent is not None:
@@ -334,7 +338,7 @@ class Builder(BuilderCouplings):
         return self.joint(name, parent, child, DoF.Z, **options)
 
     def spherical(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with all rotations. Without limits it is stored as a quaternion.
+        """Create a joint with three rotations. Without limits, its rotation is stored as a quaternion.
 
         Args:
             name, parent, child: names of the joint, of its parent link and of its child link.
@@ -382,8 +386,8 @@ class Builder(BuilderCouplings):
         """Create a joint without dofs.
 
         Args:
-            name, parent, child: name of the joint, of the parent link and of the link that is fixed to it.
-            at: position in the parent link: a point (3,), a pose (4, 4) or a `Pose`; m. Default: the parent frame.
+            name, parent, child: names of the joint, of its parent link and of its child link.
+            at: as in `joint`.
         """
         return self.joint(name, parent, child, (), at=at)
 
@@ -416,6 +420,7 @@ class Builder(BuilderCouplings):
         Raises:
             UnknownName: no link or joint type has that name.
             InvalidArgument: `kind` is neither a name nor a list.
+            DoFError: `axis` or a dof in `kind` is invalid.
             StructureError: the name is in use, or both links are the same.
         """
         if isinstance(kind, str):
@@ -470,7 +475,8 @@ class Builder(BuilderCouplings):
 
         Raises:
             UnknownName: no link has that name.
-            StructureError: the name is in use.
+            DoFError: `dof` or `axes` is invalid.
+            StructureError: the name is in use, or `on` is `link`.
         """
         if link not in self._links:
             raise UnknownName("link", link, self._links)

@@ -58,7 +58,7 @@ class ClosedFormMatch:
 
     Attributes:
         family: the family; None if no closed form is known.
-        reasons: sentences for the user.
+        reasons: for messages: why the family applies, or why no family does.
         axes: axes of the chain; None if a joint of the chain is not an independent revolute joint.
         is_mirrored: whether the family applies to the chain with base and tip exchanged, last axis first.
         deviation: largest deviation from the exact geometry of the family, rad or share of the reach.
@@ -76,7 +76,7 @@ class ClosedFormMatch:
 
 @dataclass(frozen=True, slots=True)
 class _GeometricTest:
-    """The result of a geometric test, with the reason as a sentence for the user."""
+    """The result of a geometric test; `reason` is text for messages, `deviation` is in rad or a share of the reach."""
 
     is_satisfied: bool
     reason: str

@@ -40,7 +40,7 @@ class SingularDirections:
 
     Attributes:
         twists: (k, 6), orthonormal world twists (linear in characteristic lengths, angular) that no input produces.
-        inputs: (k, inputs), orthonormal input velocities (translations in characteristic lengths) that do not move the
+        inputs: (j, inputs), orthonormal input velocities (translations in characteristic lengths) that do not move the
             tool.
     """
 
@@ -58,15 +58,16 @@ class ClosedJacobian:
         link: name of the tool link.
         inputs: names of the input dofs.
         matrix: (6, inputs), world velocity (linear, angular) of the tool per input velocity.
-        transmission: (nv, inputs), velocities of all dofs per input velocity; idle motions are zero, except those of
-            the tool.
+        transmission: (nv, inputs), velocities of all dofs per input velocity, without idle motions (motions of a part
+            that move nothing else) that no input drives. A motion of the tool is never idle.
         dependent: inputs that cannot move independently in this configuration: they are at a dead point, or earlier
             inputs determine them. `matrix` and `transmission` ignore the part of the input velocities that the loops
             do not allow.
         undetermined: dofs that can move while all inputs are at rest, idle motions excluded; `transmission` contains
             the motion of least norm.
-        characteristic_length: m, the unit of length of `condition` and `singular_directions`: the longest fixed length
-            between two joints of a link, or the extent of the closure points if that is larger.
+        characteristic_length: m, the unit of length of `condition` and `singular_directions`: the longest fixed
+            translation from the world or a joint to the next joint or link, or the extent of the closure points if the
+            extent is larger.
 
     Example:
         >>> jacobian = mk.gallery.four_bar().closed_jacobian("rocker", "crank_joint")
@@ -91,10 +92,10 @@ class ClosedJacobian:
 
     @property
     def condition(self) -> float:
-        """The condition number of `matrix`, with lengths in characteristic lengths; infinite if it is singular.
+        """The condition number of `matrix`, with lengths in characteristic lengths.
 
         The condition number is the ratio of the largest to the smallest of the min(6, inputs) singular values; 1
-        without inputs. It is also infinite if inputs can move while the tool is at rest, or if an input is dependent.
+        without inputs. It is infinite if the smallest singular value is zero, or if an input is dependent.
         """
         singular_values = np.linalg.svd(self._scaled_matrix, compute_uv=False)
         if not len(singular_values):
@@ -109,7 +110,7 @@ class ClosedJacobian:
     def singular_directions(self) -> SingularDirections:
         """The tool twists that no input produces, and the input velocities that do not move the tool.
 
-        For a tool that moves in a plane they always include the three twists out of this plane.
+        For a tool that moves in a plane, the twists always include the three twists out of this plane.
         """
         u, singular_values, vt = np.linalg.svd(self._scaled_matrix)
         rank = int((singular_values > MIN_PARTICIPATION * max(float(singular_values.max(initial=0.0)), 1e-12)).sum())
@@ -168,7 +169,7 @@ def closed_jacobian(
 def _input_rows(
     mechanism: Mechanism, kinematics: NumpyKinematics, inputs: list[str], system: LinearizedSystem
 ) -> tuple[list[str], Array, Array]:
-    """Return for each input dof its name, its velocity as a function of v, (inputs, nv), and its unit, (inputs,)."""
+    """Return the names of the input dofs, the matrix (inputs, nv) that maps v to their velocities, and their units."""
     names: list[str] = []
     rows: list[Array] = []
     units: list[float] = []
@@ -210,7 +211,7 @@ def _input_names(inputs: Iterable[str] | str) -> list[str]:
 
 
 def dof_column(joint: Joint, dof: DoF, mechanism: Mechanism) -> tuple[int, float]:
-    """Return the index in v of the independent dof that moves a dof, and the ratio of their velocities."""
+    """Return the index in v of the independent dof that determines a dof, and the ratio of the dof's velocity to it."""
     joint_indices = mechanism.kinematics.joint_indices
     if dof in joint._couplings:
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()

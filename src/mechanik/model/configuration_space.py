@@ -2,7 +2,7 @@
 
 q has one entry for each revolute or prismatic dof and four entries (wxyz) for a spherical joint. v has one entry for
 each revolute or prismatic dof and three entries for a spherical joint. A step v is added to the scalar entries of q;
-for a spherical joint it is a rotation about the axes of the rotated joint: quaternion * exp(v).
+for a spherical joint it is a rotation vector in the axes of the rotated joint: quaternion * exp(v).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class ConfigurationSpace:
     """The layout of q and v.
 
     Attributes:
-        q_names, v_names: name of each entry: "elbow", or "base.X", "base.qw" for a joint of several dofs.
+        q_names, v_names: name of each entry: "elbow" for a single dof; "base.X" for one of several dofs; "base.qw" in q
+            and "base.EX" in v for a quaternion.
         scalars_q, scalars_v: indices of the scalar dofs in q and in v.
         quaternions_q, quaternions_v: first index of each quaternion in q (4 entries) and in v (3 entries).
         rotates: (nv,), whether a dof is a rotation.
@@ -53,7 +54,7 @@ class ConfigurationSpace:
         object.__setattr__(self, "nv", len(self.v_names))
 
     def neutral(self) -> Array:
-        """Return (nq,) with identity quaternions and all other values at zero or at the limit nearest to zero."""
+        """Return q (nq,) with identity quaternions and all other values at zero or at the limit nearest to zero."""
         return self.clamp(self._zero_configuration())
 
     def random(self, rng: np.random.Generator, size: int | Sequence[int] = ()) -> Array:
@@ -97,7 +98,8 @@ class ConfigurationSpace:
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """Return the step v (..., nv) with integrate(q0, v) = q1.
 
-        For quaternions it is the shortest rotation. Differences of angles are not reduced by full rotations.
+        The step of a quaternion is the shortest rotation. Differences of scalar angles are not reduced by full
+        rotations.
         """
         start, end = self.check_q(q0), self.check_q(q1)
         shape = np.broadcast_shapes(start.shape[:-1], end.shape[:-1])

@@ -89,7 +89,7 @@ def as_dofs(dof_like: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
 
 
 GIMBAL_LOCK_COSINE = 1e-12
-"""Cosine of the middle Euler angle below which only the sum or difference of the other two angles is determined."""
+"""Cosine of the angle about y below which only the sum or difference of the other two angles is determined."""
 
 
 def joint_values_from_pose(
@@ -103,7 +103,7 @@ def joint_values_from_pose(
     Args:
         X_axes_end: (4, 4), the pose to reach, in the axes of motion.
         free_dofs: the dofs of the joint.
-        preferred_values: (6,), m and rad; of several equivalent angles the nearest to these is returned.
+        preferred_values: (6,), m and rad; among equivalent angles, the angle nearest to the preferred one is returned.
         lower, upper: (6,), limits, m and rad.
 
     Returns:
@@ -133,7 +133,7 @@ def joint_values_from_pose(
 def _angle_candidates(
     R: Array, rotations: Sequence[DoF], preferred_values: Array, lower: Array, upper: Array
 ) -> list[Array]:
-    """Return the angle triples (ex, ey, ez), rad, of the free dofs that reach R; accurate also near gimbal lock.
+    """Return the angle triples (ex, ey, ez), rad, with which the free dofs reach R; accurate also near gimbal lock.
 
     At gimbal lock infinitely many triples reach R, and the result contains those with ex or ez at its preferred value
     or at a limit. If no triple reaches R, the result is a triple close to the best fit.

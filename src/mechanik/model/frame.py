@@ -369,6 +369,7 @@ class Link(Frame):
 
     Raises:
         InvalidArgument: the name is not a string, or a shape is not a `ShapeInstance`.
+        ShapeError, NotFinite, NotARotation: as in `Frame`.
 
     Example:
         >>> link = mk.Link("hand", collisions=[mk.ShapeInstance(mk.Box((0.1, 0.1, 0.2)))])
@@ -438,6 +439,7 @@ class Goal(Frame):
 
     Raises:
         DoFError: `dof` or `axes` is invalid.
+        InvalidArgument, ShapeError, NotFinite, NotARotation: as in `Frame`.
 
     Example:
         >>> goal = mk.Goal("target", dof="X Y Z".split(), position=(0.4, 0, 0.5))
@@ -470,7 +472,7 @@ class Goal(Frame):
         """Replace the constrained dofs; all other dofs become free.
 
         Args:
-            dof: one or several of X Y Z EX EY EZ, along and about the axes that `axes` selects.
+            dof: any of X Y Z EX EY EZ, in this order, along and about the axes that `axes` selects.
 
         Raises:
             DoFError: `dof` is invalid.
@@ -487,7 +489,7 @@ class Goal(Frame):
         """Replace the unconstrained dofs; all other dofs become constrained.
 
         Args:
-            dof: one or several of X Y Z EX EY EZ, along and about the axes that `axes` selects.
+            dof: any of X Y Z EX EY EZ, in this order, along and about the axes that `axes` selects.
 
         Raises:
             DoFError: `dof` is invalid.

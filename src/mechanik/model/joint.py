@@ -1,7 +1,7 @@
-"""Joints: frames with dofs, values and limits, a cone limit, targets, a rest pose, couplings or a loop closure.
+"""Joints: frames with dofs, values and limits that move a child link or close a loop.
 
-A joint moves its child by A T(x, y, z) Rz Ry Rx A', where A is the rotation from the joint frame to the axes of motion
-and A' its inverse.
+A joint may also have a cone limit, targets, a rest pose, couplings and joint constraints. It moves its child by
+A T(x, y, z) Rz Ry Rx A', where A is the rotation from the joint frame to the axes of motion and A' its inverse.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class MovableFrame(Frame):
-    """A frame with any ascending subset of the dofs X Y Z EX EY EZ, which moves its child by A T(x, y, z) Rz Ry Rx A'.
+    """A frame that moves its child by A T(x, y, z) Rz Ry Rx A'; its dofs are any of X Y Z EX EY EZ, in this order.
 
     A is the rotation from the frame to the axes of motion; it is the identity unless `axis` or `axes_wxyz` is set. A
     frame with three rotations without limits is spherical: it stores a quaternion, from which continuous Euler angles
@@ -154,13 +154,13 @@ class MovableFrame(Frame):
 
     @property
     def motion(self) -> Array:
-        """The pose of the child frame in this frame at the present values, X_joint_child, (4, 4)."""
+        """The motion at the present values as a pose in this frame, (4, 4), before the child's own local pose."""
         A = quaternion.to_matrix(self._axes)
         return make_pose(A @ quaternion.to_matrix(self.rotation_wxyz) @ A.T, A @ self._values[:3])
 
     @property
     def child_world_matrix(self) -> Array:
-        """The world pose of the child frame, X_world_child, (4, 4): the frame's world pose times its motion."""
+        """The world pose of this frame times its motion, (4, 4): the frame to which the child's local pose refers."""
         return self._updated_X_world_children()
 
     # ---- limits -----------------------------------------------------------------------------
@@ -315,7 +315,7 @@ class ConeLimitedFrame(MovableFrame):
         return self._cone
 
     def set_cone(self, angle: float | None, axes: str = "z") -> None:
-        """Limit the tilt of a spherical or universal joint, in the tree or in a closure; None removes the limit.
+        """Limit the tilt of a joint with two or three rotations, in the tree or in a closure; None removes the limit.
 
         Solvers satisfy the limit like a loop closure. Values that are set directly may violate the limit, just as they
         may violate a closure.
@@ -352,7 +352,7 @@ class Joint(ConeLimitedFrame):
         dof: dofs in the order X Y Z EX EY EZ.
         position: (3,), in the parent link, m.
         wxyz: quaternion (4,), in the parent link.
-        axis: (3,), in the joint frame; the axis of a joint of one dof.
+        axis: (3,), in the joint frame; the axis of a joint of one dof. It replaces `axes_wxyz`.
         axes_wxyz: quaternion (4,), the rotation from the joint frame to the axes of motion.
         lower, upper: limits of all dofs; m or rad.
         values: values of all dofs, m or rad; clamped to the limits.
@@ -365,6 +365,7 @@ class Joint(ConeLimitedFrame):
         LimitsError: a lower limit is above the upper limit.
         ShapeError, NotFinite: an array has the wrong shape or is not finite.
         NotARotation: an axis or a quaternion is zero.
+        InvalidArgument: the name is not a string.
 
     Example:
         >>> joint = mk.Joint("elbow", dof="EZ", lower=-2.0, upper=2.0)
@@ -418,7 +419,7 @@ class Joint(ConeLimitedFrame):
         """Replace the dofs; resets values, limits, cone, targets, rest pose, couplings and joint constraints.
 
         Args:
-            dof: one or several of X Y Z EX EY EZ; empty: the joint becomes fixed.
+            dof: any of X Y Z EX EY EZ, in this order; empty: the joint becomes fixed.
 
         Raises:
             DoFError: `dof` is invalid.
@@ -532,6 +533,9 @@ class Joint(ConeLimitedFrame):
 
         Returns:
             rad or m; None if the dof has no target.
+
+        Raises:
+            DoFError: the joint has no such dof.
         """
         return self._nearest_equivalent(self._check_dof(dof), self._targets)
 
@@ -545,6 +549,9 @@ class Joint(ConeLimitedFrame):
 
         Returns:
             rad or m; None if the dof has no rest value.
+
+        Raises:
+            DoFError: the joint has no such dof.
         """
         return self._nearest_equivalent(self._check_dof(dof), self._rest_pose)
 
@@ -609,7 +616,7 @@ class Joint(ConeLimitedFrame):
         """Couple a dof to a leader: value = ratio * leader's value + offset.
 
         Args:
-            leader: the leading joint.
+            leader: the joint that this joint follows.
             ratio: coefficient of the leader's value.
             offset: m or rad.
             dof, leader_dof: the coupled dofs; required only for a joint of several dofs.
@@ -622,6 +629,7 @@ class Joint(ConeLimitedFrame):
             DoFError: a joint does not have the dof, or the dof of a joint of several dofs is not specified.
             CouplingError: the dof already has a leader or would be its own leader, a joint closes a loop, or a dof
                 is an angle of a joint with three rotations.
+            ShapeError, NotFinite: `ratio` or `offset` is not a finite number.
 
         Example:
             >>> left, right = mk.Joint("left", dof="Z"), mk.Joint("right", dof="Z")
@@ -644,13 +652,13 @@ class Joint(ConeLimitedFrame):
         )
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
-        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic joints."""
+        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic joints if a range remains."""
         valid_dof = self._check_dof(dof)
         lower, upper = self.limits(valid_dof)
         for coupling in self._mimic_couplings:
             if coupling.leader_dof is valid_dof:
                 low, high = coupling.limits_for_leader()
-                # some files have limits of a mimic joint that leave no range for the leader; these limits are ignored
+                # in some files the limits of a mimic joint leave no range for the leader
                 if max(lower, low) < min(upper, high):
                     lower, upper = max(lower, low), min(upper, high)
         return lower, upper

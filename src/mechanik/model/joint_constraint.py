@@ -27,7 +27,7 @@ MIN_RATIO = 1e-12
 class Coupling:
     """A linear coupling of a mimic joint to its leader: mimic's value = ratio * leader's value + offset.
 
-    `Joint.mimic` creates it. It cannot be violated, and the mimic's dof is not part of q.
+    `Joint.mimic` creates couplings. A coupling cannot be violated, and the mimic's dof is not part of q.
 
     Args:
         mimic: the mimic joint.
@@ -42,7 +42,7 @@ class Coupling:
 
     Raises:
         CouplingError: the mimic dof already has a leader or would be its own leader, a joint closes a loop, or a dof is
-            an angle of a spherical joint.
+            an angle of a joint with three rotations.
 
     Example:
         >>> left, right = mk.Joint("left", dof="Z"), mk.Joint("right", dof="Z")
@@ -61,7 +61,7 @@ class Coupling:
         for joint, coupled_dof in ((mimic, dof), (leader, leader_dof)):
             if coupled_dof.is_rotation and all(rotation_dof in joint.dof for rotation_dof in ROTATIONS):
                 raise CouplingError(
-                    f"{coupled_dof.name} of {joint} is an angle of a spherical joint, which cannot be coupled"
+                    f"{coupled_dof.name} of {joint} is an angle of a joint with three rotations and cannot be coupled"
                 )
         self.mimic, self.dof, self.leader, self.leader_dof = mimic, dof, leader, leader_dof
         self.ratio, self.offset = ratio, offset
@@ -146,7 +146,7 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
         constant: required value of the sum of all terms.
 
     Returns:
-        For each dof the change of the sum per unit of the dof.
+        For each dof the change of the sum per unit of the dof: that of the power with the largest effect.
     """
     ranges = [min(max(abs(lower), abs(upper), MIN_RANGE), 1.0) for _, (lower, upper) in terms]
     max_term_values = [
@@ -157,7 +157,7 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
     for k, (coefficients, _) in enumerate(terms):
         dof_range, max_other_terms = ranges[k], abs(constant) + sum(max_term_values[:k]) + sum(max_term_values[k + 1 :])
         if len(terms) > 1:
-            indices = np.flatnonzero(coefficients)  # the coefficient at index k belongs to power k + 1
+            indices = np.flatnonzero(coefficients)  # the coefficient at index i belongs to power i + 1
             range_from_other_terms = float(
                 ((max_other_terms / np.abs(coefficients[indices])) ** (1.0 / (indices + 1.0))).min()
             )
@@ -181,8 +181,8 @@ def _power_slopes(coefficients: Array, dof_range: float) -> Array:
 
 
 CANCELLATION_TOLERANCE = 1e-14
-"""Ratio of a coefficient to the sum of the magnitudes that were added, after couplings are substituted; a coefficient
-up to this ratio is a rounding error and counts as zero."""
+"""After couplings are substituted, a coefficient is a sum. If its ratio to the sum of the absolute summands is at most
+this number, the coefficient is a rounding error and counts as zero."""
 
 JointDof = Joint | tuple[Joint, DoFLike]
 Coefficients = float | Sequence[float] | Array
@@ -223,9 +223,10 @@ class JointConstraint:
         name: name of the constraint; a mechanism calls unnamed constraints `constraint1`, `constraint2` and so on.
 
     Raises:
-        InvalidArgument: a key is not a joint, or the name is not a string.
-        ShapeError: `terms` is not a mapping to numbers.
-        CouplingError: a dof occurs twice or is an angle of a spherical joint, a joint closes a loop, or all
+        InvalidArgument: a key is neither a joint nor (joint, dof), or the name is not a string.
+        DoFError: a joint does not have the dof, or a joint of several dofs is given without a dof.
+        ShapeError, NotFinite: `terms` is not a mapping to finite numbers, or `constant` is not a finite number.
+        CouplingError: a dof occurs twice or is an angle of a joint with three rotations, a joint closes a loop, or all
             coefficients are zero.
 
     Example:
@@ -377,7 +378,7 @@ class JointConstraint:
         dof = joint._only_dof(f"terms of {self}") if dof_like is None else joint._check_dof(dof_like)
         if dof.is_rotation and all(rotation_dof in joint.dof for rotation_dof in ROTATIONS):
             raise CouplingError(
-                f"{dof.name} of {joint} is an angle of a spherical joint, and {self} cannot use it; "
+                f"{dof.name} of {joint} is an angle of a joint with three rotations, and {self} cannot use it; "
                 "replace the joint by three revolute joints"
             )
         return joint, dof

@@ -211,8 +211,8 @@ def restore_graph(flat_graph: dict[str, Any]) -> list[Frame]:
         The frames that were passed to `flatten_graph` as `returned_frames`.
     """
     frames: list[Frame] = []
-    for kind, fields in flat_graph["frames"]:
-        restored_frame: Frame = kind()
+    for frame_type, fields in flat_graph["frames"]:
+        restored_frame: Frame = frame_type()
         # shapes and masses are immutable and need no copy
         vars(restored_frame).update(
             {

@@ -148,7 +148,12 @@ class Kinematics:
         return values.reshape(math.prod(batch_shape), self.space.nq), batch_shape
 
     def _raise_not_finite(self, values: Array) -> None:
-        """Raise `NotFinite` for a pose that is not finite; the message names the entry of q that is not finite."""
+        """Raise the error for a pose that is not finite.
+
+        Raises:
+            NotFinite: an entry of q, which the message names, or a length or offset of the mechanism is the cause.
+            NotARotation: a quaternion in q is zero.
+        """
         self.space.check_q(values)
         raise NotFinite("a pose is not finite although q is finite: a length or offset of the mechanism is too large")
 
@@ -180,7 +185,8 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
         )
 
     node_rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
-    # a fixed node of a link has Q_LENGTH and HAS_ONLY_SCALAR_JOINTS, which `_path` sets, instead of indices in q and v
+    # instead of indices in q and v, the fixed node of a link has Q_LENGTH, here nq, and HAS_ONLY_SCALAR_JOINTS, which
+    # `_path` sets
     end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (locations[link] for link in links)]
     link_rows = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
     return Kinematics(
@@ -363,7 +369,12 @@ def configuration_by_name(
 
 
 def joint_and_dofs(name: str, joints: Mapping[str, Joint]) -> tuple[Joint, tuple[DoF, ...]]:
-    """Return the joint and the dofs that a name such as `elbow` or `base.EX` refers to; raises `UnknownName`."""
+    """Return the joint and the dofs that a name such as `elbow` or `base.EX` refers to.
+
+    Raises:
+        UnknownName: no joint or dof has that name.
+        DoFError: the joint does not have the dof.
+    """
     joint = joints.get(name)
     if joint is not None:
         return joint, joint.dof

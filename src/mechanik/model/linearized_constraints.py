@@ -24,7 +24,7 @@ from mechanik.spatial.array import Array
 
 
 def joint_constraint_residual(mechanism: Mechanism, constraint: JointConstraint, q: Array) -> tuple[float, Array]:
-    """Return the residual of a joint constraint at q (nq,) and its gradient (nv,), divided by its scale."""
+    """Return the residual of a joint constraint at q (nq,) and its gradient (nv,), both divided by its scale."""
     coefficients_by_dof, constant = constraint.resolve_couplings()
     joint_indices, scale = mechanism.kinematics.joint_indices, constraint.scale
     total, gradient = -constant, np.zeros(mechanism.nv)
@@ -59,7 +59,7 @@ class LinearizedConstraint:
         is_length: (rows,), whether the residual of a row is a length; otherwise it is an angle.
         residual: (rows,), the violation, m and rad; for a joint constraint divided by its scale (rad, or m if all its
             dofs are translations).
-        J: (rows, nv), derivative of the residual; exact only where the residual is zero.
+        J: (rows, nv), derivative of the residual; for a closure exact only where the residual is zero.
         dof_indices: indices in v of the dofs that change the residual at some q.
         points: (k, 3), world positions where the constraint acts, m; used for the characteristic length.
     """
@@ -89,7 +89,7 @@ def linearize_constraints(mechanism: Mechanism, q: Array) -> list[LinearizedCons
 def linearize_joint_constraint(
     mechanism: Mechanism, name: str, constraint: JointConstraint, q: Array
 ) -> LinearizedConstraint:
-    """Linearize a joint constraint, divided by its scale; the row is zero if couplings imply the constraint."""
+    """Linearize a joint constraint, divided by its scale; J is zero if couplings cancel all coefficients."""
     joint_indices = mechanism.kinematics.joint_indices
     dofs = [(joint_indices[joint].v[dof], dof) for joint, dof in constraint.resolve_couplings()[0]]
     residual, gradient = joint_constraint_residual(mechanism, constraint, q)
@@ -106,7 +106,7 @@ def linearize_joint_constraint(
 
 
 def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> LinearizedConstraint:
-    """Linearize a closure: the translations along and the rotations about the axes of its joint; limits are ignored."""
+    """Linearize a closure: its constrained translations and rotations in the axes of its joint; limits are ignored."""
     joint, free_dof = closure.joint, closure.free_dof
     ends = _ClosureEnds(mechanism, closure, kinematics)
     X_world_axes, X_world_end = ends.X_world_axes, ends.X_world_end
@@ -295,8 +295,8 @@ def stack_constraints(
 def characteristic_length(mechanism: Mechanism, constraints: Iterable[LinearizedConstraint]) -> float:
     """Return the characteristic length of a mechanism, m.
 
-    This is the longest fixed length between joints, or the extent of the closure points if it is larger; 1 if both are
-    zero.
+    This is the longest fixed translation from the world or a joint to the next joint or link, or the largest extent of
+    the closure points along a world axis if this extent is larger; 1 if both are zero.
     """
     fixed_translations = np.concatenate([mechanism.kinematics.nodes[:, 9:12], mechanism.kinematics.link_nodes[:, 9:12]])
     length = float(np.linalg.norm(fixed_translations, axis=1).max(initial=0.0))
@@ -342,8 +342,8 @@ def independent_rows(
     Args:
         vectors: (n, m).
         order: indices of vectors.
-        tolerance: ratio to `reference_norm`. A vector is selected if the norm of its part that is orthogonal to the
-            vectors selected before is larger.
+        tolerance: a vector is selected if its part that is orthogonal to the vectors selected before is longer than
+            tolerance * reference_norm.
         reference_norm: default: the norm of the longest vector.
 
     Returns:
@@ -371,13 +371,13 @@ PERTURBATION_STEPS = (0.05, 0.005)
 CLOSABLE_RESIDUAL, MAX_CLOSING_STEPS = 1e-4, 6
 """Scaled residual below which the loops are closed before the linearization, and the maximum number of steps."""
 MAX_NEWTON_STEPS = 40
-"""Newton's method needs 3 to 5 steps; where the constraints lose rank, each step only halves the residual."""
+"""Newton's method needs 3 to 5 steps; where the constraints lose rank, it converges only linearly and needs more."""
 MIN_STEP_SHARE = 0.2
 """Share of a perturbation that must remain after the loops are closed; otherwise the motion is only infinitesimal."""
 
 
 def linearize_closed_system(mechanism: Mechanism, q: Array, movable_dofs: Mask | None = None) -> LinearizedSystem:
-    """Linearize at q, or at the nearest configuration with closed loops if the loops have a small gap at q."""
+    """Linearize at q (nq,), or at a nearby configuration with closed loops if the loops have a small gap at q."""
     system = linearize_system(mechanism, q, movable_dofs)
     for _ in range(MAX_CLOSING_STEPS):
         if not CLOSURE_ROUNDING < system.max_residual < CLOSABLE_RESIDUAL:
@@ -394,7 +394,7 @@ def linearize_closed_system(mechanism: Mechanism, q: Array, movable_dofs: Mask |
 def sample_closed_neighbours(mechanism: Mechanism, system: LinearizedSystem, count: int = 3) -> list[LinearizedSystem]:
     """Sample up to `count` configurations with closed loops near `system.q`, by random small motions with a fixed seed.
 
-    The list is empty if the mechanism cannot move, or if all its first-order motions are only infinitesimal.
+    The list is empty if the mechanism cannot move, or if all sampled first-order motions are only infinitesimal.
     """
     basis = system.basis()
     if not basis.shape[1]:
@@ -423,9 +423,9 @@ def _close_loops(mechanism: Mechanism, system: LinearizedSystem) -> LinearizedSy
     """Close the loops by Newton's method with damping, which limits the step near singular configurations.
 
     Returns:
-        The linearized constraints at the closed configuration; None if it is not found.
+        The linearized constraints at the closed configuration; None if no such configuration is found.
     """
-    damping = 1e-3
+    damping = 1e-3  # ratio to the squared norm of the residual
     for _ in range(MAX_NEWTON_STEPS):
         if system.max_residual < CLOSURE_ROUNDING:
             return system
