@@ -382,3 +382,19 @@ def test_a_joint_that_a_builder_rejects_leaves_the_builder_unchanged(parent, chi
     mechanism = builder.build()
     assert list(mechanism.joints) == ["shoulder", "elbow", "wrist"]
     assert list(mechanism.links) == ["base", "upper", "lower", "hand"]
+
+
+def test_a_goal_that_a_builder_rejects_leaves_the_builder_unchanged():
+    builder = Builder("arm")
+    builder.revolute("shoulder", "base", "upper")
+    with pytest.raises(StructureError, match="choose another link"):
+        builder.goal("hold", "upper", on="upper")
+    assert not builder.build().goals
+
+
+def test_a_builder_counts_goals_apart_from_joints():
+    builder = Builder("arm")
+    builder.revolute("shoulder", "base", "upper")
+    assert repr(builder) == "<builder of 'arm': 2 links, 1 joint so far>"
+    builder.goal("hold", "upper")
+    assert repr(builder) == "<builder of 'arm': 2 links, 1 joint, 1 goal so far>"

@@ -218,7 +218,10 @@ class Builder(BuilderCouplings):
         self._links: dict[str, Link] = {}
 
     def __repr__(self) -> str:
-        parts = f"{format_count(len(self._links), 'link')}, {format_count(len(self._joints), 'joint')}"
+        goal_count = sum(isinstance(joint_or_goal, Goal) for joint_or_goal in self._joints.values())
+        counts = [(len(self._links), "link"), (len(self._joints) - goal_count, "joint")]
+        counts += [(goal_count, "goal")] if goal_count else []
+        parts = ", ".join(format_count(count, noun) for count, noun in counts)
         return f"<builder of {self.name!r}: {parts} so far>"
 
     def link(
@@ -483,6 +486,8 @@ class Builder(BuilderCouplings):
         self._check_name_and_parent(name, link if on is None else on)
         goal = Goal(name, dof=dof, axes=axes)
         X_parent_goal = as_point_or_pose(at, name)
+        if on == link:
+            raise StructureError(f"goal {name!r} is attached to link {link!r}, which it moves; choose another link")
         if on is not None:
             self._attach(goal, on)
         self._joints[name] = goal
