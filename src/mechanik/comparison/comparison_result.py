@@ -54,11 +54,12 @@ def wilson_interval(successes: int, trials: int, deviations: float = Z_95) -> tu
 
 
 OPTIMALITY_MARGIN = 1e-3
-"""Ratio to the smallest known distance: out of reach, a solution is optimal if its distance is larger by at most
-this."""
+"""A solution of a target out of reach is optimal if its distance exceeds the smallest known distance by at most this
+ratio."""
 LIMIT_ROUNDING = 1e-9
 """m or rad: smaller limit violations are rounding errors."""
 OUT_OF_REACH = "out_of_reach"
+"""Name of the task whose targets are out of reach."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +70,17 @@ class ComparisonRow:
         robot, task, solver: names of the robot, the task and the solver.
         trials: number of targets, or of points of paths, that were tried.
         first_attempt, within_budget: number of verified successes after one attempt, and with restarts within the
-            budget. Out of reach: number of solutions that are as close as the closest known solution.
+            budget. Out of reach: number of optimal solutions, see `OPTIMALITY_MARGIN`.
         first_attempt_interval, within_budget_interval: Wilson 95 % confidence intervals of the success rates.
         iterations: median over successful attempts.
         call_seconds: processor time of a call whose target is already met, s.
         iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median, s.
-        median_seconds, p99_seconds: processor time to a verified solution, s; infinite for failures. Out of reach: time
-            of one attempt.
+        median_seconds, p99_seconds: median and 99th percentile of the processor time to a verified solution, s; a
+            failure counts as infinite. Out of reach: time of one attempt.
         position, rotation: medians of the errors after one attempt, as the verification computes them; m and rad.
         false_claims: number of attempts with a reported success that the verification does not confirm.
-        violations, worst_violation: number of solutions outside the limits, and the largest violation; m or rad.
+        violations, worst_violation: number of first attempts that end outside the limits, and the largest violation;
+            m or rad.
         worst_gap: largest `closure_error` of attempts with a reported success; None: no success was reported.
         jumps: number of steps along paths that are more than 5 times the largest reference step of the path.
         optimality: out of reach: median of the ratio of the distance to the smallest known distance; 1 is best.
@@ -185,20 +187,20 @@ def _make_row(
     if task == OUT_OF_REACH:
         distance_ratios = [record.distance / least_distances[robot, task, record.target] for record in attempts]
         budget_ratios = [record.budget_distance / least_distances[robot, task, record.target] for record in attempts]
-        are_reached, are_reached_in_budget = (
+        are_successes, are_budget_successes = (
             [ratio <= 1 + OPTIMALITY_MARGIN for ratio in ratio_list] for ratio_list in (distance_ratios, budget_ratios)
         )
         optimality, seconds = float(np.median(distance_ratios)), [record.seconds for record in attempts]
     else:
-        are_reached, are_reached_in_budget = (
+        are_successes, are_budget_successes = (
             [record.verified for record in attempts],
             [record.in_budget for record in attempts],
         )
         seconds = [record.budget_seconds if record.in_budget else math.inf for record in attempts]
     attempt_count, first_attempt_count, within_budget_count = (
         len(attempts),
-        sum(are_reached),
-        sum(are_reached_in_budget),
+        sum(are_successes),
+        sum(are_budget_successes),
     )
     branch_records = [record for record in records if record.kind == BRANCH]
     targets = {record.target for record in branch_records}
@@ -214,7 +216,7 @@ def _make_row(
         within_budget=within_budget_count,
         within_budget_interval=wilson_interval(within_budget_count, attempt_count),
         iterations=_median(
-            [record.iterations for record, is_reached in zip(attempts, are_reached, strict=True) if is_reached]
+            [record.iterations for record, is_success in zip(attempts, are_successes, strict=True) if is_success]
         ),
         call_seconds=idle_seconds or None,
         iteration_seconds=_median(seconds_per_iteration),
@@ -244,12 +246,12 @@ TABLE_COLUMNS: dict[str, str] = {
     "solver": "",
     "n": "number of targets, or of points of paths, that were tried",
     "one attempt": "verified successes after one attempt, with a 95 % confidence interval (Wilson)",
-    "in budget": "verified successes with restarts within the time budget, with the same interval",
+    "in budget": "verified successes with restarts within the time budget, with a 95 % confidence interval (Wilson)",
     "iterations": "median over successful attempts",
     "us/iteration": "time of an attempt minus the time of an idle call, per iteration; median",
     "us/call": "time of an idle call, whose target is already met: the overhead of Python around the iterations",
     "median": "median processor time to a verified solution; never: more than half failed. Out of reach: of an attempt",
-    "p99": "99th percentile of this time; the slowest if there are fewer than 100 targets",
+    "p99": "99th percentile of the processor time; the slowest if there are fewer than 100 targets",
     "error (m)": "verified position error after one attempt, median over all targets",
     "error (rad)": "verified rotation error after one attempt, median over all targets",
     "off limits": "solutions outside the joint limits",
@@ -262,7 +264,7 @@ TABLE_COLUMNS: dict[str, str] = {
 
 
 def row_cells(row: ComparisonRow) -> list[str]:
-    """Format a row as texts in the order of `TABLE_COLUMNS`; values that were not measured are empty."""
+    """Format a row as texts in the order of `TABLE_COLUMNS`; empty: not measured, or no violation or false claim."""
     if row.refused:
         return [row.solver, *[""] * (len(TABLE_COLUMNS) - 1)]
     return [
@@ -320,6 +322,10 @@ def success_matrix(
     """Return solvers, robots, and the mean of `value` over the tasks for each pair of solver and robot.
 
     A refused task counts as 0. The mean is None if all tasks are refused.
+
+    Args:
+        titles: not used.
+        value: function of a row; by default the success rate within the budget.
     """
     solvers = list(dict.fromkeys(row.solver for row in rows))
     robots = list(dict.fromkeys(row.robot for row in rows))
@@ -328,7 +334,7 @@ def success_matrix(
         for robot in robots:
             robot_rows = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
             values = [value(row) for row in robot_rows if not row.refused]
-            # a refused task counts as zero; otherwise the refusal of a difficult task would improve the mean
+            # divided by all tasks, because the refusal of a difficult task must not improve the mean
             means[solver, robot] = sum(values) / len(robot_rows) if values else None
     return solvers, robots, means
 
@@ -354,7 +360,7 @@ def overview_text(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> s
 
 
 def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], heading: str = "###") -> str:
-    """Format rows in Markdown: a heading and a table for each task of each robot, with refusals below it."""
+    """Format rows in Markdown: a heading, a table and the refusals for each task of each robot."""
     parts: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         cells_by_row = [row_cells(row) for row in block if not row.refused]
@@ -369,7 +375,7 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
         for row in block:
             if row.refused:
                 refused.setdefault(row.refused, []).append(f"`{row.solver}`")
-        parts += [f"{', '.join(names)} {reason}.\n" for reason, names in refused.items()]
+        parts += [f"{', '.join(solvers)} {reason}.\n" for reason, solvers in refused.items()]
     return "\n".join(parts)
 
 
@@ -403,7 +409,7 @@ def mean_over_robots(
 ) -> float | None:
     """Return the mean of `value` over the robots that a solver does not refuse; None if it refuses all robots.
 
-    Every robot has the same weight. A mean over targets would favour slow solvers, because they solve fewer targets of
+    Every robot has the same weight. A mean over targets would favour slow solvers, because they try fewer targets of
     the robots on which they are slow.
     """
     values = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
@@ -428,7 +434,7 @@ def markdown_lines(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def rows_by_task(rows: Iterable[ComparisonRow]) -> dict[tuple[str, str], list[ComparisonRow]]:
-    """Group rows by robot and task, in their order."""
+    """Group rows by robot and task, in the order in which they first appear."""
     groups: dict[tuple[str, str], list[ComparisonRow]] = {}
     for row in rows:
         groups.setdefault((row.robot, row.task), []).append(row)
@@ -441,7 +447,7 @@ def format_share(value: float, interval: tuple[float, float]) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """Format a share in percent without the sign; "refuses" for None."""
+    """Format a share in percent without the percent sign; "refuses" for None."""
     return "refuses" if value is None else f"{100 * value:.0f}"
 
 
@@ -541,7 +547,7 @@ class Comparison:
         robots: Iterable[str] | None = None,
         tasks: Iterable[str] | None = None,
     ) -> tuple[ComparisonRow, ...]:
-        """Return the rows of the given solvers, robots and tasks; None: all."""
+        """Return the rows of the given solvers, robots and tasks, one name or several; None: all."""
         name_sets = [None if names is None else {names} if isinstance(names, str) else set(names)
                   for names in (solvers, robots, tasks)]  # fmt: skip
         return tuple(
@@ -559,7 +565,7 @@ class Comparison:
         robots: Iterable[str] | None = None,
         tasks: Iterable[str] | None = None,
     ) -> str:
-        """Return the table as text, with a block for each task of each robot; the arguments are as for `select`.
+        """Return the table as text, with a block for each task of each robot.
 
         Args:
             solvers, robots, tasks: names of the rows to show, one name or several; None: all.

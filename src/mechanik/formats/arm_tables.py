@@ -106,7 +106,7 @@ def from_dh(
         The arm, with a fixed tool link at its end.
 
     Raises:
-        FormatError: an argument is invalid; the message names the row and the column.
+        FormatError: an argument is invalid; the message names the argument, or the row of the table.
 
     Example:
         >>> rows = [[0, 1.0, 0, 0], [0, 0.8, 0, 90]]
@@ -242,7 +242,10 @@ def _read_values(
     theta: str,
     bounds: Sequence[tuple[float, float]],
 ) -> list[float]:
-    """Return the initial value of each joint, rad or m. Given values must be within the limits; zeros are clamped."""
+    """Return the initial value of each joint, rad or m.
+
+    Values of the caller or the table must be within the limits; the default, zero, is clamped to them.
+    """
     if values is not None:
         _check_count(values, table, "values")
         scales = [math.pi / 180 if degrees and row.is_revolute else 1.0 for row in table]
@@ -349,9 +352,9 @@ def arm_3d(
 ) -> Mechanism:
     """Build a spatial arm from its link lengths and the letters of its joint axes.
 
-    Each length extends along z, and the joint at its end rotates about its axis. The tool pose is the product of
-    Tz(length) R_axis(angle) over the joints. So the first length belongs to the base, and the tool is at the last
-    joint.
+    Each link extends along z, and the joint at its end rotates about x, y or z of this link. The tool pose is the
+    product of Tz(length) R_axis(angle) over the joints. So the first length belongs to the base, and the tool is at the
+    last joint.
 
     Args:
         lengths: link lengths, base first; m.

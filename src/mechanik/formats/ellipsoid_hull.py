@@ -1,7 +1,7 @@
-"""Ellipsoids as convex meshes: the hull contains the ellipsoid and is only slightly larger.
+"""Ellipsoids as convex meshes that contain the ellipsoid and are only slightly larger.
 
-Mechanik has no ellipsoid shape. An icosahedron with subdivided edges encloses the unit sphere; scaled by the radii it
-encloses the ellipsoid.
+Mechanik has no ellipsoid shape. A subdivided icosahedron encloses the unit sphere; scaled by the radii, it encloses the
+ellipsoid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
     """
     if radii[0] == radii[1] == radii[2]:
         return Sphere(radii[0])
-    return ConvexMesh(_sphere_hull() * np.array(radii))  # scaling keeps the unit sphere inside the hull
+    return ConvexMesh(_sphere_hull() * np.array(radii))  # the scaled hull contains the scaled sphere
 
 
 @cache
@@ -41,6 +41,7 @@ def _sphere_hull() -> Array:
     golden_ratio = (1 + math.sqrt(5)) / 2
     pairs = [(x, y) for x in (-1.0, 1.0) for y in (-golden_ratio, golden_ratio)]
     corners = np.array([np.roll((0.0, *pair), shift) for shift in range(3) for pair in pairs])
+    # the edges of this icosahedron have length 2, and the other distances between corners are at least 3.2
     neighbours = [{j for j in range(12) if 0 < np.linalg.norm(corners[i] - corners[j]) < 2.1} for i in range(12)]
     faces = [
         (i, j, k) for i, j, k in combinations(range(12), 3) if j in neighbours[i] and k in neighbours[i] & neighbours[j]

@@ -71,7 +71,7 @@ def read_link(record: JsonRecord) -> Link:
 
 
 def resolve_meshes(mechanism: Mechanism, files: FileResolver) -> None:
-    """Set the file path of each mesh; add a warning for each mesh that is not found."""
+    """Set the file path of each mesh; add a warning for each mesh file that does not exist."""
     missing_uris: dict[str, None] = {}
 
     def with_path(instance: ShapeInstance) -> ShapeInstance:
@@ -159,14 +159,17 @@ def _read_vector(value: JsonValue) -> Vector3:
 
 
 AGREEMENT_TOLERANCE = 1e-6
-"""Largest deviation in a file: of a mimic dof from the value that its leader gives, m or rad, times 1 + |value|; of the
-quaternion of a joint from the rotation that its angles give, rad."""
+"""Largest accepted deviation between redundant numbers of a file.
+
+For a mimic dof and the value that its leader gives: relative to 1 + |value|, with the value in m or rad. For the
+quaternion of a joint and the rotation that its angles give: rad."""
 
 
 def set_values(joint: Joint, record: JsonRecord) -> None:
     """Set the independent dofs; values outside the limits or inconsistent with the quaternion raise an error.
 
-    The values are written directly, since the setters recompute the quaternion and can change its last bit.
+    Values and quaternion are written directly after the setters, because these also clamp the values to the limits of
+    mimic joints and can change the last bit of the quaternion.
     """
     wxyz = record.get_optional("rotation_wxyz", read_quaternion)
     if wxyz is not None and not joint.has_quaternion:
@@ -246,7 +249,7 @@ def _check_limits(joint: Joint, dof: DoF, value: JsonValue, label: str) -> None:
 def read_dh(value: JsonValue) -> Mechanism:
     """Build a mechanism from a DH table; the keys of the JSON object are the arguments of `from_dh`.
 
-    Poses are 4x4 lists, or objects with `position` and `wxyz`.
+    `base` and `tool` are 4x4 lists, lists of 3 coordinates, or objects with `position` and `wxyz`.
     """
     from mechanik.formats.arm_tables import from_dh
 
@@ -254,9 +257,9 @@ def read_dh(value: JsonValue) -> Mechanism:
 
 
 def read_arm(value: JsonValue) -> Mechanism:
-    """Build an arm from link lengths; the keys of the JSON object are the arguments of `arm_2d`.
+    """Build an arm from link lengths; the keys of the JSON object are the arguments of `arm_3d` or `arm_2d`.
 
-    With the key `axes` they are the arguments of `arm_3d`.
+    An object with the key `axes` describes a spatial arm, any other object a planar arm.
     """
     from mechanik.formats.arm_tables import arm_2d, arm_3d
 
@@ -292,8 +295,8 @@ SECTIONS = (
 """Keys of a mechanism besides "mechanik" and "name"."""
 POSE_KEYS = ("in_frame", "position", "wxyz")
 LINK_KEYS = (*POSE_KEYS, "visuals", "collisions", "inertial")
-STATE_KEYS = ("lower", "upper", "values", "rotation_wxyz", "targets", "rest_pose", "track_turns", "cone")
-JOINT_KEYS = (*POSE_KEYS, "parent", "child", "dof", "axes_wxyz", *STATE_KEYS)
+LIMIT_AND_VALUE_KEYS = ("lower", "upper", "values", "rotation_wxyz", "targets", "rest_pose", "track_turns", "cone")
+JOINT_KEYS = (*POSE_KEYS, "parent", "child", "dof", "axes_wxyz", *LIMIT_AND_VALUE_KEYS)
 GOAL_KEYS = (*POSE_KEYS, "on", "dof", "axes", "link", "at")
 
 
@@ -310,6 +313,7 @@ def read_json(
         The mechanism. Its `warnings` name the meshes that were not found.
 
     Raises:
+        FileMissing: the file does not exist.
         FormatError: the content is invalid; the message has the location, such as `joints[3].lower`, and what is
             expected.
 
@@ -327,7 +331,7 @@ def read_json(
         with _prefix_errors_with_file(json_source.message_prefix):
             data = parse_json(text)
         if json_source.resolver is not None:
-            json_source.resolver.count_parts(_max_link_and_joint_count(data), json_source.message_prefix)
+            json_source.resolver.count_parts(_count_list_entries(data), json_source.message_prefix)
         with _prefix_errors_with_file(json_source.message_prefix):
             mechanism = _read_document(JsonValue(data))
     resolve_meshes(mechanism, files)
@@ -343,8 +347,11 @@ def _prefix_errors_with_file(message_prefix: str) -> Generator[None]:
         raise FormatError(f"{message_prefix}{error}") from error.__cause__
 
 
-def _max_link_and_joint_count(data: object) -> int:
-    """Return an upper bound of the number of links and joints: all list entries at the two top levels."""
+def _count_list_entries(data: object) -> int:
+    """Return the number of list entries at the two top levels, without allowed collisions, as an estimate of the size.
+
+    For a complete mechanism it is at least the number of links and joints.
+    """
     if not isinstance(data, Mapping):
         return 0
     values = [value for key, value in cast("Mapping[object, object]", data).items() if key != "allowed_collisions"]
@@ -505,7 +512,7 @@ class _MechanismReader:
             )
 
     def set_states(self, records: list[JsonRecord]) -> None:
-        """Set the joint states last, since limits and couplings that are set later could change a value."""
+        """Set values, targets and rest poses; closures and couplings must exist, as adding one can change a value."""
         joints = list(zip(self.joints.values(), records, strict=True))
         for joint, record in joints:
             set_values(joint, record)

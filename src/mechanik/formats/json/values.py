@@ -1,6 +1,6 @@
 """Parsed JSON values with their path in the document, so that every error names the location.
 
-Numbers of poses are stored exactly, to the last bit.
+Poses are stored to the last bit; only a quaternion that is not a unit quaternion is normalized.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class InvalidNumber:
 
 
 class DuplicateKeyObject(dict[str, Any]):
-    """A JSON object in which `key` occurs twice."""
+    """A JSON object in which `key` occurs more than once."""
 
     key = ""
 
@@ -40,6 +40,9 @@ def parse_json(text: str) -> object:
     """Parse JSON text to plain data.
 
     Invalid numbers and duplicate keys are stored as markers, so that a later error can name their path.
+
+    Raises:
+        JsonPathError: the text is not JSON, or it is nested too deeply.
     """
     try:
         return json.loads(
@@ -75,7 +78,7 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class JsonPathError(FormatError):
-    """A `FormatError` whose message starts with the path of the value in the document."""
+    """A `FormatError` whose message is complete: `error_context` adds no path to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class JsonValue:
 
     @contextmanager
     def error_context(self) -> Generator[None]:
-        """Add this path to every error that is raised inside the context."""
+        """Add this path to each `MechanikError` raised inside the context, except to a `JsonPathError`."""
         try:
             yield
         except JsonPathError:
@@ -180,7 +183,11 @@ class JsonValue:
         return self.data
 
     def plain_data(self, max_depth: int = 8) -> Any:
-        """Return the value after a check: objects, lists, strings, booleans, nulls and finite numbers are allowed."""
+        """Return a checked copy with objects, lists, strings, booleans, nulls and finite floats.
+
+        Args:
+            max_depth: largest number of nested lists and objects.
+        """
         if self.data is None or isinstance(self.data, bool):
             return self.data
         if isinstance(self.data, str):
@@ -270,6 +277,6 @@ def read_pose(value: JsonValue) -> Pose:
 
 
 def set_frame_pose(frame: Frame, position: Array, wxyz: Array) -> None:
-    """Set the pose of a new frame without the setters, which would normalize the quaternion and change its last bit."""
+    """Set the pose of a new frame without the setters, which normalize the quaternion and can change its last bit."""
     frame._set_local_pose(position, wxyz)
     frame._invalidate()

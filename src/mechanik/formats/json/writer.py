@@ -16,7 +16,7 @@ FORMAT_VERSION = 1
 """Version of the format; a reader accepts this version and all older ones."""
 
 _LINE_WIDTH = 118
-"""Characters of a line up to which an object or a list is written on one line."""
+"""Largest width, in characters, of an object or a list on one line; with indentation, without its key."""
 _ZERO_POSITION, _IDENTITY_WXYZ = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
 _DEFAULTS: dict[str, Any] = {
     "position": _ZERO_POSITION,
@@ -37,8 +37,8 @@ JsonObject = dict[str, Any]
 def describe(mechanism: Mechanism) -> JsonObject:
     """Convert a mechanism to plain data: dictionaries, lists, strings, numbers, booleans, and None for missing values.
 
-    To compare two mechanisms, compare their descriptions. Lists are in the order of creation, which is the order of
-    q. The `warnings` of the reader are not part of the description.
+    To compare two mechanisms, compare their descriptions. Links, joints and goals are in the order of creation,
+    which is also the order of the joints in q. The `warnings` of the reader are not part of the description.
 
     Args:
         mechanism: the mechanism to describe.
@@ -97,9 +97,9 @@ def write_json(mechanism: Mechanism) -> str:
     compact_description: JsonObject = {"mechanik": description["mechanik"], "name": description["name"]}
     closing_joints = {record["joint"] for record in description["closures"]}
     # the reader rejects a mechanism without links, frames, joints and goals unless the key "links" is present
-    is_empty = not (description["frames"] or description["joints"] or description["goals"])
+    must_write_links = not (description["frames"] or description["joints"] or description["goals"])
     for section in ("frames", "links", "joints", "closures", "goals", "couplings", "joint_constraints"):
-        if description[section] or (section == "links" and is_empty):
+        if description[section] or (section == "links" and must_write_links):
             compact_description[section] = [
                 _without_defaults(record, is_closing=record.get("name") in closing_joints)
                 for record in description[section]
