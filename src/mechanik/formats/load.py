@@ -57,7 +57,8 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     Raises:
         FileMissing: the file does not exist.
         FormatError: the content is not a mechanism; the message says where and why.
-        InvalidArgument: the chosen reader does not have one of the options.
+        InvalidArgument: `options` has a name that is not an option of the chosen reader.
+        MissingExtra: the model is an MJCF and `mujoco` is not installed, or an SDF has a height map and Pillow is not.
 
     Example:
         >>> text = mk.formats.write_urdf(mk.gallery.planar_2r())
@@ -122,7 +123,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         which is always so for JSON.
 
     Raises:
-        FormatError: the suffix is neither .json nor .urdf, or the mechanism has content that could not be read back.
+        FormatError: the suffix is neither .json nor .urdf, or the written text could not be read back.
         CannotSave: the file cannot be written.
 
     Example:

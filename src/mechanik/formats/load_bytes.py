@@ -1,8 +1,9 @@
-"""Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes. No file is opened.
+"""Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes. No file on disk is
+opened.
 
 A zip is unpacked into memory after a check of its table of contents. The check rejects names that lead out of the zip,
 links, encrypted members, duplicate names, too many members or bytes, and too high compression ratios. The size limit
-applies to the unpacked bytes, not to the sizes in the table. A zip inside the zip is not unpacked.
+is checked for the sizes in the table, and again for the unpacked bytes. A zip inside the zip is not unpacked.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MAX_COMPRESSION_RATIO = 200
 RATIO_CHECK_BYTES = 2**20
 """Bytes; smaller members may have any compression ratio."""
 MAX_NAME_LENGTH = 1024
-"""Characters of a member's name."""
+"""Largest number of characters of a member's name."""
 CHUNK_BYTES = 2**16
 """Bytes that are unpacked before the total size is checked again."""
 
@@ -91,7 +92,7 @@ def unzip(data: bytes, message_prefix: str) -> dict[str, bytes]:
 
 
 def _check_table_of_contents(data: bytes, message_prefix: str) -> None:
-    """Check the length of the table of contents before `zipfile` builds a list of it."""
+    """Check the end record of a zip, which has the size of the table of contents, before `zipfile` reads the table."""
     offset = data.rfind(_END_RECORD, max(0, len(data) - _END_RECORD_BYTES - 2**16))
     if offset < 0 or len(data) < offset + _END_RECORD_BYTES:
         raise FormatError(f"{message_prefix}the zip seems truncated; create it again")
@@ -107,6 +108,7 @@ def _check_table_of_contents(data: bytes, message_prefix: str) -> None:
         )
     if disk or first_disk or count_on_disk != count:
         raise FormatError(f"{message_prefix}the zip is split into several files; create a single one")
+    # 46 bytes: an entry of the table without its name
     if count > MAX_ZIP_FILES or size > MAX_ZIP_FILES * (46 + MAX_NAME_LENGTH):
         raise FormatError(
             f"{message_prefix}the zip has {count} files, and their table has {size} bytes; "
@@ -200,8 +202,8 @@ URI_SCHEMES = ("", "file", "package", "model")
 class ArchiveFileResolver:
     """Finds the files that a model names among the files that were sent with it in memory.
 
-    For a path, the member at exactly this path, relative to the folder of the model, has priority. Otherwise the member
-    with the longest common path ending is used. So `package://robot/meshes/arm.stl` and
+    For a path without a scheme, the member at exactly this path, relative to the folder of the model, has priority.
+    Otherwise the member with the longest common path ending is used. So `package://robot/meshes/arm.stl` and
     `/home/me/robot/meshes/arm.stl` both mean `x/meshes/arm.stl`, unless another member has a longer common ending.
 
     Args:
@@ -268,7 +270,7 @@ class ArchiveFileResolver:
             )
 
     def search_hint(self, uri: str) -> str:
-        return "; add it to the zip, in a folder of the same name"
+        return "; add it to the zip, in the folder that the model names"
 
     def _find_by_path_ending(self, parts: list[str]) -> str | None:
         """Return the member with the longest common path ending.
@@ -311,7 +313,8 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
     """Load a mechanism from the bytes of a file.
 
     Args:
-        name: the file name, used in messages and as name of a model without one; it is never opened.
+        name: the file name. It is used in messages, for a model without a name, and to choose among several models of a
+            zip; the file is never opened.
         data: a URDF, MJCF, SDF or JSON of Mechanik (a mechanism, a DH table, an arm list), or a zip that contains such
             a file and its meshes.
 
@@ -321,7 +324,8 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
         gives them.
 
     Raises:
-        FormatError: the data cannot be read or is not allowed; the message says why and what to do.
+        FormatError: the data cannot be read or is not allowed; the message says why.
+        MissingExtra: the model is an MJCF and `mujoco` is not installed, or an SDF has a height map and Pillow is not.
     """
     file_name = _printable_name(name)
     if is_zip(data):
@@ -362,9 +366,9 @@ def _check_model_data(name: str, data: bytes) -> bytes:
 
 
 def _find_model(files: dict[str, bytes], zip_name: str) -> str:
-    """Return the name of the model in a zip: in the topmost folder, and not included by another file.
+    """Return the name of the model in a zip: the model that no other file includes, in the topmost folder.
 
-    Of several such models, the one with the name of the zip is returned.
+    Of several such models, the one with the name of the zip is returned; if there is none, an error is raised.
     """
     included_names = {
         PurePosixPath((mjcf_file or uri).decode(errors="replace").replace("\\", "/")).name

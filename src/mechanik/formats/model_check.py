@@ -38,7 +38,7 @@ class Finding:
         code: short name of the kind of finding, such as "mesh-missing".
         where: the part of the model, such as "joint 'elbow'"; empty for the whole model.
         message: the problem, as continuation of the sentence that begins with `where`; a whole sentence if `where` is
-            empty, a file or a line (messages of the readers).
+            empty or names a file or a line.
 
     Example:
         >>> finding = mk.formats.Finding("warning", "no-limits", "joint 'elbow'", "has no limits")
@@ -148,7 +148,7 @@ def _extents(shape: Shape) -> tuple[float, ...]:
 
 
 def _is_movable(link: Link) -> bool:
-    """Return whether the joint above the link moves; the mass of a fixed link can be part of its parent's mass."""
+    """Return whether the joint above the link has a dof; the mass of a fixed link can be part of its parent's mass."""
     return link.parent is not None and bool(getattr(link.parent, "dof", ()))
 
 
@@ -161,7 +161,8 @@ def _is_physical(inertial: Inertial) -> bool:
 
 
 CHECK_TOLERANCE = 1e-6
-"""m and rad; smaller gaps of loops, errors of joint constraints and violations of limits are not reported."""
+"""m and rad; smaller gaps of loops, violations of limits, and errors of joint constraints (relative to their scale) are
+not reported."""
 DEGREES_THRESHOLD = 45.0
 """rad (seven revolutions). A limit of this size or more is probably in degrees: few joints rotate so far, and most
 limits in degrees are above 45."""
@@ -283,7 +284,7 @@ def _is_floating(joint: Joint) -> bool:
 
 
 def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
-    """List all faults of a URDF that cannot be read; the list is empty if the source is not a URDF or not XML."""
+    """List all faults of a URDF that the reader rejects; empty if it cannot be opened, or is not XML or not a URDF."""
     try:
         urdf_source = open_source(source)
         robot = parse_xml(urdf_source)
@@ -372,7 +373,7 @@ def _check_urdf_axis_and_limits(joint: XmlNode, joint_type: str) -> Iterator[Fin
 
 
 def _check_urdf_tree(robot: XmlNode) -> Iterator[Finding]:
-    """Find links with a second parent, cycles of parents, and links that are not connected to the root."""
+    """Find links with a second parent, links without a parent besides the root, and cycles of parents."""
     links = {link.attributes.get("name", ""): link for link in robot.all("link")}
     parents: dict[str, str] = {}
     for joint in robot.all("joint"):
@@ -476,7 +477,7 @@ def _check_names(mechanism: Mechanism) -> Iterator[Finding]:
 
 
 def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
-    """Find trees that no joint and no closure connects to the first tree."""
+    """Find trees that no chain of closures connects to the first tree."""
     roots = [root for root in mechanism.roots if any(isinstance(frame, Link) for frame in root.traverse())]
     if not roots:
         yield Finding("error", "no-links", "mechanism", "has no links")
@@ -517,4 +518,4 @@ RULES: tuple[Callable[[Mechanism], Iterator[Finding]], ...] = (
     check_masses,
     check_scale,
 )
-"""All rules, in the order of their findings."""
+"""All rules; findings of the same severity are in this order."""

@@ -4,7 +4,8 @@ A model names files by `package://`, `model://`, `file://`, relative or absolute
 first tried as it is, relative to the folder of the model; then step 3 follows. The search order of a package is:
 
 1. the folders that the caller gave by package name, even if a copy is nearer to the model;
-2. the folder of the model and the folders above it, if they have the name of the package or contain a folder with it;
+2. the folder of the model and the folders above it, if they have the name of the package or contain a folder of that
+   name;
 3. the end of the path, in the folder of the model and up to seven folders above it;
 4. ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. They come last: a robot copied with its meshes has priority over an installed
    one.
@@ -25,7 +26,7 @@ from urllib.parse import unquote
 from mechanik.errors import FileMissing, FormatError
 
 MAX_MODEL_BYTES = 256 * 2**20
-"""Bytes; a larger file is not a model."""
+"""Bytes; a larger file or text is rejected."""
 
 _MAX_PATH_LENGTH = 4096
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -109,7 +110,10 @@ class Source:
 
 
 def is_text(source: object) -> bool:
-    """Return whether a string is the model itself: it begins with `<` or `{`, is a JSON list, or is no file name."""
+    """Return whether a string is the model itself, and not a path.
+
+    A model begins with `<` or `{`, is a list in brackets, has a line break, or is longer than a path can be.
+    """
     if not isinstance(source, str):
         return False
     text = source.strip("\ufeff \t\r\n")
@@ -121,8 +125,8 @@ def open_source(source: str | os.PathLike[str]) -> Source:
     """Return the source for a text, or read a file; each reason why a file cannot be read has its own message.
 
     Raises:
-        FileMissing: the file does not exist.
-        FormatError: the source is a folder, binary, empty, too large or not readable.
+        FileMissing: the file does not exist, or its name is empty or invalid.
+        FormatError: the source is neither a path nor text, or is a folder, binary, empty, too large or not readable.
     """
     if isinstance(source, str) and is_text(source):
         try:
@@ -322,14 +326,14 @@ def file_resolver(model_source: Source, packages: Mapping[str, str | Path] | Non
 
 
 def package_hint(uri: str) -> str:
-    """Return the end of a message about a missing file: how to name the folder of its package."""
+    """Return the end of a message about a missing file: how to give the folder of its package; else empty."""
     if not uri.strip().lower().startswith(("package://", "model://")):
         return ""
     return "; give the folder of its package by packages= or by the environment variable ROS_PACKAGE_PATH"
 
 
 def _file_uri_path(uri_path: str) -> str:
-    """Return the path of `file://` + uri_path, with or without a host; on Windows `/C:/...` becomes `C:/...`."""
+    """Return the path of `file://` + uri_path, with or without `localhost`; on Windows `/C:/...` becomes `C:/...`."""
     path = unquote(uri_path).removeprefix("localhost/") if uri_path.startswith("localhost/") else unquote(uri_path)
     if uri_path.startswith("localhost/"):
         path = "/" + path

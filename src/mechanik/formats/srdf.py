@@ -28,7 +28,8 @@ class SrdfContent:
     Attributes:
         allowed_collisions: reason for each link pair that is not checked for collisions; reasons of the file are in
             lower case.
-        configurations: q (nq,) by state name; a joint that the state does not name has the mechanism's present value.
+        configurations: q (nq,) by state name, or by "GROUP/STATE" if several states have the same name; a joint that
+            the state does not name has its present value in the mechanism.
         warnings: messages about content that is ignored.
     """
 
@@ -50,7 +51,7 @@ def read_srdf(
         missing: "ignore" skips links that the mechanism does not have, for example because links were removed.
 
     Raises:
-        FormatError: a link does not exist; the message names the link and the line.
+        FormatError: the file is not an SRDF, or a link does not exist; the message names the line.
         UnknownName: `missing` is neither "error" nor "ignore".
     """
     return parse_srdf(source, mechanism, missing=missing).allowed_collisions
@@ -77,6 +78,10 @@ def parse_srdf(
         source: a path, or the text itself.
         mechanism: the mechanism whose links and joints the file names.
         missing: "ignore" skips links that the mechanism does not have; "error" raises `FormatError`.
+
+    Raises:
+        FormatError: the file is not an SRDF, or a link does not exist; the message names the line.
+        UnknownName: `missing` is neither "error" nor "ignore".
     """
     if missing not in ("error", "ignore"):
         raise UnknownName("value of missing=", missing, ("error", "ignore"))

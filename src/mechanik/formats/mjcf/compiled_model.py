@@ -7,7 +7,8 @@ mass. To detect this, the model is compiled with placeholders of two sizes, and 
 An uploaded model (a source with a file resolver) is not trusted; a file on disk and a text of the caller are trusted.
 For an uploaded model, MuJoCo would search the disk for files that the model names, run plugins, and allocate textures,
 grids and bodies of any size. So MuJoCo gets a sanitized text: includes are inserted, only elements that define the
-motion and the appearance remain, and every mesh is a placeholder. The origin of each line is stored for messages.
+motion, the actuators and the appearance remain, and placeholders replace all mesh files. The origin of
+each line is stored for messages.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
 MAX_MISSING_FILES = 1000
-"""Number of files. The model is compiled once for each missing file, until MuJoCo finds no further missing file."""
+"""Number of files; each costs a compilation, because MuJoCo reports only the first missing file."""
 
 CompileFunction = Callable[[dict[str, bytes]], Any]
 """Compiles the model with the given file contents, by file name, and returns the `mujoco.MjModel`."""
@@ -44,7 +45,7 @@ _MISSING_FILE = re.compile(r"Error opening file '([^']+)'")
 def compile_with_placeholders(
     compile_model: CompileFunction, placeholder_files: Sequence[str] = ()
 ) -> tuple[Any, list[str], list[int]]:
-    """Compile a model with a placeholder for each mesh and texture that cannot be opened.
+    """Compile a model with a placeholder for each STL, OBJ and PNG file that cannot be opened.
 
     Args:
         compile_model: called with the placeholders, by file name.
@@ -55,7 +56,7 @@ def compile_with_placeholders(
         bodies whose mass is unknown.
 
     Raises:
-        ValueError: any other error of MuJoCo.
+        ValueError: MuJoCo rejects the model for another reason, such as a missing file of another type.
     """
     missing_files = list(placeholder_files)
     while True:
@@ -85,7 +86,7 @@ def compile_with_placeholders(
 
 
 def _placeholders(names: list[str], size: float) -> dict[str, bytes]:
-    """Return a tetrahedron of `size` (m) for each mesh and four grey pixels for each PNG; other files are skipped."""
+    """Return a tetrahedron of `size` (m) for each STL and OBJ, four grey pixels for each PNG, nothing for others."""
     contents: dict[str, bytes] = {}
     for name in names:
         suffix = PurePath(name).suffix.lower()
@@ -172,7 +173,7 @@ class SanitizedMjcf:
         line_origins: origin of each line for messages, such as "arm.xml, line 12"; empty for an end tag.
         lines: the lines of the text.
         mesh_uris: the uri of the mesh that each placeholder replaces, by the name of the placeholder.
-        missing_uris: uris of files that were not uploaded.
+        missing_uris: uris of the mesh files that were not uploaded.
         omitted_tags: tags of the elements that were omitted with a warning, as keys.
     """
 
@@ -273,6 +274,7 @@ class _SanitizingWriter:
         return self.result
 
     def _is_allowed(self, node: XmlNode) -> bool:
+        """Return whether an element is written; record the tag of an element that is omitted with a warning."""
         if node.tag in FORBIDDEN_ELEMENTS:
             raise node.make_error(f"{FORBIDDEN_ELEMENTS[node.tag]}, which is not allowed in an uploaded model")
         if node.tag in ALLOWED_ELEMENTS:
@@ -282,6 +284,7 @@ class _SanitizingWriter:
         return False
 
     def _is_height_field(self, node: XmlNode) -> bool:
+        """Return whether a geom is a height field, which is omitted; record its tag for the warning."""
         if "hfield" in node.attributes or node.attributes.get("type", "").strip() == "hfield":
             self.result.omitted_tags.setdefault("hfield")
             return True
@@ -409,7 +412,7 @@ def compile_mjcf(mjcf_source: Source) -> MjcfModel:
 
     Raises:
         MissingExtra: MuJoCo is not installed.
-        FormatError: the text is not XML, or MuJoCo rejects the model; the message is MuJoCo's, with the location.
+        FormatError: the text is not XML, it has no body, an uploaded model is not allowed, or MuJoCo rejects the model.
     """
     try:
         import mujoco

@@ -25,7 +25,7 @@ from mechanik.model.shapes import (
 from mechanik.spatial import Pose, from_position_wxyz, inverse
 
 FIRST_HIDDEN_GROUP = 3
-"""Geom group; MuJoCo's viewer draws groups 0 to 2, and higher groups are by convention for collisions only."""
+"""Geom group; by default MuJoCo's viewer draws groups 0 to 2; by convention, higher groups are only for collisions."""
 
 
 class GeomReader:
@@ -61,7 +61,7 @@ class GeomReader:
         shape, X_body_shape = self._read_shape(geom), self.model.pose_of("geom", geom)
         if shape is None:
             return None
-        if isinstance(shape, Mesh):  # MuJoCo moves a mesh to its centre of mass; `Mesh` uses the frame of the file
+        if isinstance(shape, Mesh):  # MuJoCo moves a mesh to its principal axes; `Mesh` uses the frame of the file
             mesh, mj_model = int(self.model.mj_model.geom_dataid[geom]), self.model.mj_model
             X_body_shape = X_body_shape @ inverse(from_position_wxyz(mj_model.mesh_pos[mesh], mj_model.mesh_quat[mesh]))
         name = self.model.name_of("geom", geom)
@@ -91,7 +91,7 @@ class GeomReader:
         return None
 
     def _read_height_field(self, field: int) -> HeightField:
-        """Return a height field. MuJoCo stores heights from 0 to 1, rows along y, and half sizes along x and y."""
+        """Return a height field. MuJoCo stores heights from 0 to 1, a row for each y, and half sizes along x and y."""
         mj_model = self.model.mj_model
         x, y, top, bottom = (float(size) for size in mj_model.hfield_size[field])
         row_count, column_count, data_start = (

@@ -1,13 +1,13 @@
 """MJCF reader: builds a mechanism from the model that MuJoCo compiles, with joints in the order of MuJoCo.
 
 The world is a link. Each body is a link of the same name; if a body has several joints, there is an intermediate link
-between each two joints. Sites are links fixed to their body. <equality> elements are converted as follows:
+between consecutive joints. Named sites are links fixed to their body. <equality> elements are converted as follows:
 
 - connect becomes a closure with a spherical joint.
 - weld becomes a rigid closure, or a closure with a spherical joint if its torquescale is 0.
 - connect or weld with a mocap body, which a user moves, becomes a goal.
-- joint becomes a coupling if it is linear, otherwise a joint constraint. Without a second joint, it sets both limits of
-  its joint to one value.
+- joint becomes a coupling if it is linear and possible, otherwise a joint constraint. Without a second joint, it
+  sets both limits of its joint to one value.
 - tendon becomes a joint constraint on the joints in the tendons.
 
 qpos and q contain the same numbers in the same order, except that mimic joints are not in q. A hinge or slide has one
@@ -52,7 +52,7 @@ def from_qpos(mechanism: Mechanism, qpos: ArrayLike) -> Array:
         q, (..., nq).
 
     Raises:
-        ShapeError: qpos has a wrong size.
+        ShapeError: qpos has a wrong size, or a joint has other dofs than in MuJoCo.
         NotARotation: a quaternion is zero.
         UnknownName: the mechanism was not read from MJCF.
 
@@ -137,7 +137,7 @@ def _qpos_addresses(mechanism: Mechanism) -> tuple[int, Mapping[str, int]]:
 
 
 PolynomialTerms = dict[int, Polynomial]
-"""Polynomial in the value of each joint, by joint index; the sum of all polynomials is zero."""
+"""Terms of a joint constraint: a polynomial in the value of each joint, by joint index."""
 
 
 class EqualityReader:
@@ -203,7 +203,7 @@ class EqualityReader:
             self.links[body1].add_child(goal)
             goal.make_closure(self.links[body2], X_body2_end)
             return
-        if is_spherical:  # the rotation of the closing joint must be the identity at the initial configuration
+        if is_spherical:  # make the rotation of the closing joint the identity at the initial configuration
             R_world_end1, R_world_end2 = (
                 self.initial_data.xmat[body].reshape(3, 3) @ X[:3, :3]
                 for body, X in ((body1, X_body1_end), (body2, X_body2_end))
@@ -345,8 +345,8 @@ def _trimmed_polynomial(coefficients: Array) -> Polynomial:
 def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     """Read a mechanism from an MJCF model.
 
-    The initial configuration is that of MuJoCo, clamped to the limits. If its loops are not closed and key frames have
-    smaller closure errors, the key frame with the smallest closure error is used instead.
+    The initial configuration is MuJoCo's, or a key frame if its largest error of closures and joint constraints is
+    smaller. It is clamped to the limits.
 
     Args:
         source: a path, or the text itself, which begins with `<`.
@@ -354,9 +354,9 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
 
     Returns:
         The mechanism. Key frames are its `configurations`. Its `extras` contain "qpos", the index of each joint in
-        MuJoCo's qpos (for `from_qpos` and `to_qpos`); "actuators", the target of each actuator; "driven", the joints
-        that actuators drive directly or through a tendon; "tendons", the joint coefficients of the fixed tendons; and
-        "mocap", the mocap bodies.
+        MuJoCo's qpos (for `from_qpos` and `to_qpos`). If there are any, they also contain "actuators", the target of
+        each actuator; "driven", the joints that actuators drive directly or through a tendon; "tendons", the joint
+        coefficients of the fixed tendons; and "mocap", the mocap bodies.
 
     Raises:
         MissingExtra: the package `mujoco` is not installed.
@@ -387,7 +387,7 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
 
 
 def _set_initial_configuration(mechanism: Mechanism, initial_q: Array) -> None:
-    """Set the configuration with the smallest closure error: MuJoCo's initial configuration, or a key frame."""
+    """Set MuJoCo's initial configuration, or the key frame whose largest closure or constraint error is smaller."""
 
     def closure_error(q: Array) -> float:
         mechanism.set_q(q)

@@ -49,7 +49,7 @@ def parse_numbers(node: XmlNode, count: int) -> tuple[float, ...]:
 
 
 def child_number(owner: XmlNode, tag: str, default: float) -> float:
-    """Return the number in the child with this tag, or `default` if it is missing."""
+    """Return the number in the child with this tag, or `default` if it is missing or empty."""
     node = owner.first(tag)
     return default if node is None or not node.text.strip() else parse_numbers(node, 1)[0]
 
@@ -135,7 +135,7 @@ class SdfFramePose:
 
     Attributes:
         node: the element that has the pose.
-        scope: scope of the element.
+        scope: scope in which `relative_to` is searched.
         relative_to: name of the reference frame; None for the default.
         default_reference: scope and name of the reference frame if `relative_to` is None.
         X_reference_frame: the pose, (4, 4).

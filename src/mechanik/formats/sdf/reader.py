@@ -202,8 +202,8 @@ def has_axis(spec: SdfJoint, axis_tag: str) -> bool:
 def _make_two_axis_joints(spec: SdfJoint, axis1: Array, axis2: Array, is_reversed: bool) -> list[Joint]:
     """Return joints for the rotation about `axis1` and then about `axis2`, which the first rotation moves.
 
-    For perpendicular axes this is a single joint with two dofs. If `is_reversed`, the order is inverted; the caller
-    passes inverted axes then.
+    For perpendicular axes this is a single joint with two dofs. If `is_reversed`, the order is inverted, and the caller
+    passes axes with the opposite sign.
     """
     if abs(float(axis1 @ axis2)) < PERPENDICULAR_COSINE:
         joint = Joint(spec.name, dof=(DoF.EX, DoF.EY))
@@ -295,8 +295,8 @@ def read_mimic(spec: SdfJoint, axis_tag: str) -> SdfMimic | None:
 def read_sdf_extras(extras: dict[str, Any], spec: SdfJoint) -> None:
     """Add effort and velocity limits, damping and friction of the first axis of a joint to `extras`.
 
-    They are stored in `extras["limits"][name]` and `extras["dynamics"][name]`, as by the URDF reader: effort in N m or
-    N, velocity in rad/s or m/s, damping in N m s/rad or N s/m, friction in N m or N.
+    They are stored in `extras["limits"][name]` and `extras["dynamics"][name]`, as the URDF reader does: effort in N m
+    or N, velocity in rad/s or m/s, damping in N m s/rad or N s/m, friction in N m or N.
     """
     axis_node = spec.node.first("axis")
     for category, tag, names in (
@@ -386,6 +386,7 @@ def read_sdf(
     Raises:
         FileMissing: the file does not exist.
         FormatError: the file cannot be read; the message says where and why.
+        MissingExtra: the file has a height map and Pillow is not installed.
 
     Example:
         >>> text = '<sdf version="1.9"><model name="door"><link name="frame"/><link name="leaf"/>'
@@ -430,7 +431,7 @@ class _MechanismBuilder:
             self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=inertial)
 
     def build(self, has_floating_base: bool) -> list[Frame]:
-        """Return the roots of all trees."""
+        """Build all joints and couplings, and return the roots of all trees."""
         mimics = self._read_mimics()
         tree_joints = {mimic.joint for mimic in mimics} | {mimic.leader for mimic in mimics}
         tree_joints |= {name for name, spec in self.specs.items() if spec.type == "screw"}

@@ -45,11 +45,12 @@ def read_png(data: bytes) -> Array:
     """Decode a PNG to brightness values.
 
     Returns:
-        (rows, columns), from 0 (black) to 1 (white), the top row first. A grey image without alpha has a resolution of
-        8 or 16 bits, as in the file. For a coloured image, the values are the red channel with 8 bits.
+        (rows, columns), from 0 (black) to 1 (white), the top row first. A grey image with 16 bits and without alpha
+        keeps its resolution; of any other image, the values are the red channel with 8 bits.
 
     Raises:
-        FormatError: the data is not a PNG, or is damaged. The messages continue a sentence that begins with the file.
+        FormatError: the data is not a PNG, or is damaged. This message and the next continue a sentence that begins
+            with the file.
         InvalidOperation: the image is too large.
         MissingExtra: Pillow is not installed.
     """
@@ -238,7 +239,7 @@ def _read_material(node: XmlNode) -> Material | None:
 
 
 def _read_sizes(shape_node: XmlNode, tag: str, count: int = 1) -> tuple[float, ...]:
-    """Return the sizes of a shape, m; they must exist and must not be negative."""
+    """Return the sizes of a shape, m; they must exist and be from 0 to `MAX_DISTANCE`."""
     node = shape_node.first(tag)
     if node is None:
         raise shape_node.make_error(f"has no <{tag}>")
