@@ -123,7 +123,8 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         which is always so for JSON.
 
     Raises:
-        FormatError: the suffix is neither .json nor .urdf, or the written text could not be read back.
+        FormatError: the suffix is neither .json nor .urdf, or the mechanism has content that cannot be written and read
+            back.
         CannotSave: the file cannot be written.
 
     Example:

@@ -326,7 +326,7 @@ def file_resolver(model_source: Source, packages: Mapping[str, str | Path] | Non
 
 
 def package_hint(uri: str) -> str:
-    """Return the end of a message about a missing file: how to give the folder of its package; else empty."""
+    """Return the end of a message about a missing file: how to give the folder of its package; empty for a path."""
     if not uri.strip().lower().startswith(("package://", "model://")):
         return ""
     return "; give the folder of its package by packages= or by the environment variable ROS_PACKAGE_PATH"

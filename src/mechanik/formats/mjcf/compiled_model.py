@@ -7,8 +7,8 @@ mass. To detect this, the model is compiled with placeholders of two sizes, and 
 An uploaded model (a source with a file resolver) is not trusted; a file on disk and a text of the caller are trusted.
 For an uploaded model, MuJoCo would search the disk for files that the model names, run plugins, and allocate textures,
 grids and bodies of any size. So MuJoCo gets a sanitized text: includes are inserted, only elements that define the
-motion, the actuators and the appearance remain, and placeholders replace all mesh files. The origin of
-each line is stored for messages.
+motion, the actuators and the appearance remain, and placeholders replace all mesh files. The origin of each line is
+stored for messages.
 """
 
 from __future__ import annotations
@@ -412,7 +412,7 @@ def compile_mjcf(mjcf_source: Source) -> MjcfModel:
 
     Raises:
         MissingExtra: MuJoCo is not installed.
-        FormatError: the text is not XML, it has no body, an uploaded model is not allowed, or MuJoCo rejects the model.
+        FormatError: the text is not XML, has no body, is an upload that is not allowed, or MuJoCo rejects it.
     """
     try:
         import mujoco

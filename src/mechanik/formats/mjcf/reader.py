@@ -345,8 +345,8 @@ def _trimmed_polynomial(coefficients: Array) -> Polynomial:
 def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
     """Read a mechanism from an MJCF model.
 
-    The initial configuration is MuJoCo's, or a key frame if its largest error of closures and joint constraints is
-    smaller. It is clamped to the limits.
+    The initial configuration is MuJoCo's, clamped to the limits. If a key frame has a smaller error of closures and
+    joint constraints, the key frame with the smallest error is used instead.
 
     Args:
         source: a path, or the text itself, which begins with `<`.
@@ -387,7 +387,7 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
 
 
 def _set_initial_configuration(mechanism: Mechanism, initial_q: Array) -> None:
-    """Set MuJoCo's initial configuration, or the key frame whose largest closure or constraint error is smaller."""
+    """Set MuJoCo's initial configuration, or the key frame with the smallest error if that is smaller."""
 
     def closure_error(q: Array) -> float:
         mechanism.set_q(q)
