@@ -281,3 +281,19 @@ def test_json_round_trip_keeps_what_was_read():
         q = read.random(np.random.default_rng(0))
         np.testing.assert_array_equal(again.poses(q), read.poses(q))
         assert list(again.closures) == list(read.closures)
+
+
+@pytest.mark.parametrize("outer_link", ["", '<link name="palm"><pose>5 0 0 0 0 0</pose></link>'])
+def test_the_pose_of_a_model_nested_twice_refers_to_frames_of_the_model_around_it(outer_link):
+    """Once the frame was searched in the outermost model."""
+    outer_joint = '<joint name="o" type="fixed"><parent>base</parent><child>palm</child></joint>' if outer_link else ""
+    mechanism = read_sdf(
+        f"""<sdf version="1.9"><model name="arm"><link name="base"/>{outer_link}{outer_joint}
+        <model name="gripper"><link name="palm"><pose>0 0 1 0 0 0</pose></link>
+          <model name="finger"><pose relative_to="palm">0 0 2 0 0 0</pose><link name="tip"/></model>
+          <joint name="j" type="fixed"><parent>palm</parent><child>finger::tip</child></joint>
+        </model>
+        <joint name="k" type="fixed"><parent>base</parent><child>gripper::palm</child></joint>
+        </model></sdf>"""
+    )
+    np.testing.assert_allclose(mechanism.pose("gripper::finger::tip")[:3, 3], (0, 0, 3), atol=1e-12)

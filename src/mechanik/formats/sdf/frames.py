@@ -360,7 +360,13 @@ class _NestedModelReader:
         placement = placement or (model_node.attributes.get("placement_frame") if pose_owner is model_node else None)
         outer_frame = (outer_scope, "__model__") if scope else ("", WORLD)
         self.content.frames.add(
-            "model", "", name, pose_owner, outer_frame, outer_frame, None if placement is None else (scope, placement)
+            "model",
+            outer_scope,
+            name.removeprefix(outer_scope),
+            pose_owner,
+            outer_frame,
+            outer_frame,
+            None if placement is None else (scope, placement),
         )
         earlier_links = set(self.content.links)
         self.read_children(model_node, scope, inner_version, depth, is_static)
