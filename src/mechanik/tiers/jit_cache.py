@@ -73,7 +73,7 @@ class JitCache:
     # ---- reading --------------------------------------------------------------------------
 
     def functions(self, name: str) -> KernelFunctions | None:
-        """Return the compiled kernels of a kernel module; None if the module or a module it calls is not compiled."""
+        """Return the compiled kernels of a kernel module; None if it, or a module that it calls, cannot be loaded."""
         for module in with_callees([name]):
             if module not in self._loaded_functions and not self._load(module):
                 return None
@@ -140,11 +140,13 @@ class JitCache:
         """Request that the compile service compiles kernel modules and the modules that they call.
 
         Args:
-            is_urgent: whether the program waits; then failed modules are compiled again, and all modules are compiled
-                with normal priority and on all cores.
+            names: names of kernel modules; compiled modules are skipped.
+            is_urgent: whether the program waits. Urgent modules are compiled with normal priority and on all cores,
+                also if they failed before. A module that is not urgent is compiled at most once more after a failure,
+                and only if the failure is transient.
 
         Returns:
-            The modules that are missing and will be compiled.
+            The modules for which requests were written.
         """
         missing_modules = [
             name for name in with_callees(names) if name not in self._loaded_functions and not self.compiled_file(name)
@@ -173,7 +175,7 @@ class JitCache:
         return requested_modules
 
     def ensure_service(self) -> bool:
-        """Restart the service if it was killed; returns False if it was restarted too often or cannot be started."""
+        """Restart the service if none runs; returns False after too many restarts, or if it cannot be started."""
         if self._service is not None and self._service.poll() is None:
             return True
         folder = self._private_folder or cache.cache_folder()
@@ -185,17 +187,22 @@ class JitCache:
         return self._remaining_restart_count >= 0 and self._start_service(folder)
 
     def wait(
-        self, names: Iterable[str], expected: dict[str, float], work: str = "", progress: CompileMonitor | None = None
+        self,
+        names: Iterable[str],
+        expected_seconds: dict[str, float],
+        work: str = "",
+        progress: CompileMonitor | None = None,
     ) -> None:
         """Wait until kernel modules, and the modules that they call, are compiled and loaded.
 
         Args:
-            expected: expected processor time of each module, s, for the progress display.
+            names: names of kernel modules.
+            expected_seconds: expected processor time of each module, s, for the progress display.
             work: the work that needs the kernels, for the progress line.
             progress: progress display; None: a line on stderr.
 
         Raises:
-            KernelsUnavailable: the modules cannot be compiled.
+            KernelsUnavailable: a module cannot be compiled, or Numba cannot be imported.
         """
         if (reason := reason_not_compilable()) is not None:
             raise KernelsUnavailable(reason)
@@ -210,7 +217,7 @@ class JitCache:
                 f"{cache.MIN_FREE_BYTES >> 20} MiB of free space. Set MECHANIK_CACHE_DIR to such a folder."
             )
         progress = ProgressLine(work) if progress is None else progress
-        progress.begin({name: expected.get(name, 10.0) for name in missing_modules})
+        progress.begin({name: expected_seconds.get(name, 10.0) for name in missing_modules})
         try:
             while missing_modules:
                 for name in list(missing_modules):
@@ -232,7 +239,10 @@ class JitCache:
             progress.end()
 
     def _writable_folder(self) -> Path | None:
-        """Return the cache folder or, if it cannot be written, a private folder; None if neither can be written."""
+        """Return the cache folder or, if it cannot be written, a private folder; None if neither can be written.
+
+        A private folder is used until the end of the process, even if the cache folder becomes writable.
+        """
         if self._private_folder is None:
             folder = cache.cache_folder()
             if cache.is_writable(folder):
@@ -269,9 +279,9 @@ class JitCache:
 def short_switches() -> Generator[None]:
     """Shorten the thread switch interval and disable the garbage collector while machine code is loaded.
 
-    The import of Numba creates many objects; a collection of them would hold the interpreter lock for 40 ms. At the end
-    all objects are moved to the oldest generation. `JitCache.loading_lock` must be held, so that no fork happens
-    meanwhile.
+    The import of Numba creates many objects; a garbage collection of them would hold the interpreter lock for 40 ms. At
+    the end all objects are moved to the oldest generation, which is collected rarely. The caller must hold
+    `JitCache.loading_lock`, so that no fork happens meanwhile.
     """
     interval, is_gc_enabled = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(min(interval, SWITCH_SECONDS))

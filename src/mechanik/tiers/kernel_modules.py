@@ -1,7 +1,7 @@
-"""Kernel modules as objects whose functions run in the fastest tier that is ready, and the choice of the tier.
+"""Kernel modules as objects whose functions run in the selected tier, and the selection of the tier.
 
-A module that is not compiled yet runs in plain Python. A background thread replaces its functions by compiled functions
-when the compile service has written the machine code.
+With the default tier "auto", a module that is not compiled yet runs in plain Python. A background thread replaces its
+functions by compiled functions when the compile service has written the machine code.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ TIER_VARIABLE = "MECHANIK_KERNELS"
 """Environment variable that selects the tier."""
 NOT_PREBUILT = "this installation has no prebuilt kernels for its sources and this processor"
 COMPILING_MESSAGE = (
-    "mechanik: compiling kernels in the background, once on this machine and also after this program ends; "
-    "solving is slower until then"
+    "mechanik: compiling kernels in the background, once on this machine; solving is slower until the kernels are ready"
 )
 
 
@@ -83,11 +82,12 @@ class KernelState:
 
     Attributes:
         module: name of the kernel module.
-        tier: present tier of the module, or its tier at the next use.
-        state: "ready", "compiling", "failed", "not compiled", or "missing" if the selected tier is not available.
-        age: time since the machine code was compiled, s; None if the module is not JIT-compiled.
-        reason: reason why compiling failed or is not possible; None otherwise.
-        is_used: whether this process has called the module or has requested it by `request_kernels`.
+        tier: tier of the module, or its tier at the next use; PLAIN without machine code, even if "jit" is selected.
+        state: "ready", "compiling", "failed", "not compiled", or "missing" if the tier "prebuilt" is selected but not
+            available.
+        age: time since the machine code was compiled, s; None if the module has no file in the cache.
+        reason: reason why there is no machine code: compiling failed or is not possible, or the module is missing.
+        is_used: whether this process has loaded the module or has requested it by `request_kernels`.
 
     Example:
         >>> mk.tiers.KernelState("forward", mk.tiers.Tier.PLAIN, "compiling").age is None
@@ -103,7 +103,7 @@ class KernelState:
 
 
 class KernelModule:
-    """A kernel module with its kernels as attributes; each kernel runs in the fastest tier that is ready.
+    """A kernel module with its kernels as attributes; by default they run in the fastest tier that is ready.
 
     Access the function as an attribute at each call (`forward.chain_pose(...)`): a stored reference keeps its tier.
 
@@ -118,7 +118,7 @@ class KernelModule:
         self._tier: Tier | None = None
 
     def __getattr__(self, function_name: str) -> Callable[..., Any]:
-        # Python calls this method only before the module is loaded; afterwards its functions are instance attributes
+        # Python calls this method only for missing attributes: functions of a loaded module are instance attributes
         if function_name.startswith("_"):
             raise AttributeError(function_name)
         with _loader.lock:  # no other thread may change the tier between loading and access
@@ -147,7 +147,7 @@ class _Loader:
     Attributes:
         modules: all kernel modules of this process, by name.
         lock: protects the fields and the loading of modules.
-        used_modules: names of modules that were called or requested.
+        used_modules: names of modules that were loaded or requested.
         pending_modules: names of modules that wait for the compiler.
         abandoned_modules: names of modules whose compile service was killed too often.
         listeners: callbacks of `on_kernel_change`.
@@ -166,7 +166,7 @@ class _Loader:
 
     @functools.cached_property
     def jit(self) -> JitCache:
-        """The JIT-compiled kernels; imported on first use, because prebuilt kernels do not need this import."""
+        """The JIT-compiled kernels; `jit_cache` is imported on first use, since prebuilt kernels do not need it."""
         from mechanik.tiers.jit_cache import JitCache
 
         return JitCache()
@@ -188,7 +188,7 @@ class _Loader:
                 module._unload()
 
     def load(self, module: KernelModule) -> None:
-        """Load the functions of a kernel module in the selected tier."""
+        """Load the functions of a kernel module in the selected tier, unless the module is already loaded."""
         with self.lock:
             if module._tier is not None:
                 return
@@ -211,7 +211,7 @@ class _Loader:
                 self.notify()
 
     def install_compiled(self, module: KernelModule) -> bool:
-        """Switch a kernel module to compiled kernels from the cache; returns False if they are not in the cache."""
+        """Switch a kernel module to compiled kernels from the cache; returns False if they cannot be loaded."""
         functions = self.jit.functions(module._name) if self.jit.is_compiled(module._name) else None
         if functions is None:
             return False
@@ -267,28 +267,32 @@ class _Loader:
                     return
                 pending_names = list(self.pending_modules)
             for name in pending_names:
-                if self._is_finished(name):
+                if self._advance_pending(name):
                     with self.lock:
                         self.pending_modules.pop(name, None)
                     self.notify()
             time.sleep(POLL_SECONDS)
 
-    def _is_finished(self, name: str) -> bool:
-        """Return whether a module is no longer pending: it is compiled and in use, or it cannot be compiled."""
+    def _advance_pending(self, name: str) -> bool:
+        """Request a pending module, or switch to its machine code.
+
+        Returns:
+            Whether the module is no longer pending: it is compiled, or it cannot be compiled.
+        """
         if self.jit.is_compiled(name):
             self._switch_to_compiled(name)
             return True
-        callees = with_callees([name])
-        for callee in callees:
-            reason = self.jit.failure(callee)
+        required_modules = with_callees([name])
+        for required_module in required_modules:
+            reason = self.jit.failure(required_module)
             if (
                 reason is not None
-                and not self.jit.is_requested(callee)
-                and not self.jit.request([callee], is_urgent=False)
+                and not self.jit.is_requested(required_module)
+                and not self.jit.request([required_module], is_urgent=False)
             ):
                 _warn_compile_failed(name, reason)
                 return True
-        if not any(map(self.jit.is_requested, callees)):
+        if not any(map(self.jit.is_requested, required_modules)):
             if not self.jit.request([name], is_urgent=False) and not self.jit.is_compiled(name):
                 return True  # no folder can be written
         elif not self.jit.ensure_service():
@@ -299,7 +303,7 @@ class _Loader:
     def _switch_to_compiled(self, name: str) -> None:
         module = self.modules.get(name)
         if module is None or module._tier is not Tier.PLAIN:
-            return  # the next call loads the compiled kernels
+            return  # nothing to replace; a module that is not loaded yet loads its compiled kernels at the next call
         from mechanik.tiers.jit_cache import short_switches
 
         with self.jit.loading_lock, short_switches():  # `self.lock` is not held, so that other threads can call kernels
@@ -318,7 +322,7 @@ class _Loader:
             self.jit.release_after_fork()
 
     def reset_after_fork(self) -> None:
-        """Reset the lock and start a new watcher in a forked process, to which threads are not copied."""
+        """In a forked process, reset the lock and start a new watcher: a fork does not copy threads."""
         self.lock = threading.RLock()
         self._watcher = None
         if "jit" in self.__dict__:
@@ -335,13 +339,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def kernel_module(name: str) -> KernelModule:
-    """Return a kernel module by name (`forward`, `distance.collision_query`); its kernels are loaded at the first call.
+    """Return a kernel module by name, such as "forward"; its kernels are loaded at the first access to one of them.
 
     Args:
         name: a key of `KERNEL_MODULES`.
 
     Returns:
-        The module, the same object for each call with this name.
+        The module; calls with the same name return the same object.
 
     Example:
         >>> mk.tiers.kernel_module("forward") is mk.tiers.kernel_module("forward")
@@ -384,14 +388,14 @@ def use_kernels(tier: str) -> None:
 def wait_for_kernels(*names: str, what: str = "", plain_seconds: float = math.inf) -> None:
     """Wait until kernel modules are compiled, before long work that would be too slow in plain Python.
 
-    The function returns immediately if the modules are compiled, if the selected tier is not "auto", or if this machine
+    The function does not wait if the modules are compiled, if the selected tier is not "auto", or if this machine
     cannot compile. If the compiler fails, the failure is logged and plain Python is used.
 
     Args:
         names: names of kernel modules.
         what: the work that needs the kernels, for the progress line.
-        plain_seconds: expected time of the work in plain Python, s; if compiling takes longer, the function does not
-            wait.
+        plain_seconds: expected time of the work in plain Python, s; if compiling is expected to take longer, the
+            function does not wait.
 
     Example:
         >>> mk.tiers.wait_for_kernels("forward", what="an example", plain_seconds=0.1)
@@ -431,7 +435,8 @@ def request_kernels(*names: str) -> None:
 
 
 def is_compiling(name: str) -> bool:
-    """Return whether a kernel module that this process has called or requested is being compiled.
+    """Return whether a kernel module that this process has loaded or requested waits for the background compiler.
+
     The function reads no file, so frequent calls are cheap.
 
     Args:
@@ -448,8 +453,8 @@ def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
     """Register a callback for changes of kernel modules: used in plain Python, requested, compiled or failed.
 
     Args:
-        listener: called from any thread while locks are held; it must return immediately and must not call functions
-            of this package.
+        listener: called from any thread, possibly while locks are held; it must return immediately and must not call
+            functions of this package.
 
     Returns:
         A function that removes the callback.
@@ -475,7 +480,7 @@ def on_kernel_change(listener: Callable[[], None]) -> Callable[[], None]:
 
 
 def warm_up(progress: CompileMonitor | None = None) -> None:
-    """Compile all kernels now, in parallel, so that no kernel runs in plain Python afterwards.
+    """Compile all kernels in parallel and wait for them, so that no kernel runs in plain Python afterwards.
 
     With the tier "auto", modules with prebuilt kernels are not compiled. The function does nothing if the tier "plain"
     or "prebuilt" is selected.
@@ -513,7 +518,7 @@ def kernel_states(only_used: bool = False) -> list[KernelState]:
     """Return the tier and compile state of all kernel modules; reads the cache folder.
 
     Args:
-        only_used: whether to omit modules that this process has neither called nor requested.
+        only_used: whether to omit modules that this process has neither loaded nor requested.
 
     Returns:
         The states, in the order of `KERNEL_MODULES`.
@@ -544,10 +549,10 @@ def _state(name: str) -> KernelState:
         return KernelState(name, tier, "ready", age, None, is_used)
     if name in _loader.abandoned_modules:
         return KernelState(name, Tier.PLAIN, "failed", None, SERVICE_ENDED, is_used)
-    callees = with_callees([name])
-    if name in _loader.pending_modules or any(map(jit.is_requested, callees)):
+    required_modules = with_callees([name])
+    if name in _loader.pending_modules or any(map(jit.is_requested, required_modules)):
         return KernelState(name, Tier.PLAIN, "compiling", is_used=is_used)
-    if (reason := next(filter(None, map(jit.failure, callees)), None)) is not None:
+    if (reason := next(filter(None, map(jit.failure, required_modules)), None)) is not None:
         return KernelState(name, Tier.PLAIN, "failed", None, reason, is_used)
     return KernelState(name, Tier.PLAIN, "not compiled", is_used=is_used)
 

@@ -1,7 +1,7 @@
 """Sources of kernel modules: hashes of their content, signatures, and the kernels as plain Python functions.
 
 A source stamp is a hash that identifies the sources from which machine code was compiled. Signatures have the syntax of
-Numba, `f8(f8[:,::1], i8, b1)`. Plain functions check their arguments like compiled kernels.
+Numba, `f8(f8[:,::1], i8, b1)`. Plain functions check their arguments like prebuilt kernels.
 """
 
 from __future__ import annotations
@@ -158,9 +158,11 @@ def plain_functions(module: str) -> dict[str, Callable[..., Any]]:
 def _with_argument_checks(
     name: str, kernel: Kernel, views: Sequence[KernelArgument] = INDEX_VIEWS
 ) -> Callable[..., Any]:
-    """Wrap a kernel so that it accepts exactly the arguments that its machine code accepts.
+    """Wrap a kernel so that it rejects wrong arguments, like its prebuilt machine code.
 
     Args:
+        name: name of the kernel, for error messages.
+        kernel: the kernel with its plain Python function.
         views: types of the arrays that are passed as memory views. Elements of memory views are Python numbers, with
             which computations are two to three times as fast as with NumPy scalars.
     """
@@ -198,7 +200,7 @@ def _with_argument_checks(
         ]
         try:
             return run(converted_arguments, views)
-        except ZeroDivisionError:  # raised only by Python numbers; machine code and NumPy scalars result in infinity
+        except ZeroDivisionError:  # only Python numbers raise it; machine code and NumPy scalars give infinity or NaN
             for array, original_values in arrays:
                 array[...] = original_values
             return run(converted_arguments, INDEX_VIEWS)
@@ -207,7 +209,7 @@ def _with_argument_checks(
 
 
 def _convert_argument(value: Any, argument: KernelArgument) -> Any:
-    """Convert an argument as machine code would; raises `TypeError` if machine code would reject it."""
+    """Convert an argument to its declared type, like prebuilt kernels; raises `TypeError` if it has a wrong type."""
     if argument.ndim:
         if not _matches(value, argument):
             raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
@@ -227,7 +229,7 @@ def _matches(value: Any, argument: KernelArgument) -> bool:
 
 
 def with_callees(names: Iterable[str]) -> list[str]:
-    """Return kernel modules without duplicates, each after the modules of the kernels that it calls."""
+    """Return kernel modules and all modules whose kernels they call, without duplicates; callees come first."""
     modules: dict[str, None] = {}
     for name in names:
         for kernel in declared_kernels(name).values():

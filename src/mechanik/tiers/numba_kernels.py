@@ -61,7 +61,7 @@ def numba_signature(module: str, name: str) -> str:
 
 
 def import_numba() -> Any:
-    """Import Numba and load its largest library without holding the interpreter lock.
+    """Import and return Numba; except on Windows, its largest library is loaded without holding the interpreter lock.
 
     A plain `import` would hold the lock for about 40 ms and block all other threads.
     """
@@ -99,11 +99,11 @@ def load_functions(module: str, code: dict[str, bytes]) -> dict[str, Callable[..
 def bind_callees(
     module: str, functions: KernelFunctions, get_functions: Callable[[str], KernelFunctions]
 ) -> KernelFunctions:
-    """Bind the first arguments of each kernel: the kernels that it calls.
+    """Return the kernels of a module with their first arguments bound: the kernels that they call.
 
     Args:
         module: name of the kernel module.
-        functions: functions of the module.
+        functions: functions of the module, from `load_functions`.
         get_functions: returns the functions of another kernel module by its name.
     """
     bound_functions = dict(functions)
