@@ -36,6 +36,8 @@ class OptionInfo(Struct, frozen=True):
 
 
 class MethodInfo(Struct, frozen=True):
+    """A solver method and its options."""
+
     name: str
     title: str
     options: list[OptionInfo]
@@ -63,7 +65,7 @@ class Welcome(Event, frozen=True):
     """The first message to a page.
 
     Attributes:
-        session: key with which this page uploads and downloads files.
+        session: key of the session, with which this page reconnects, uploads and downloads.
         return_key: key with which this page gets the cookie of the server again if the browser has lost it.
     """
 
@@ -127,7 +129,7 @@ class DofInfo(Struct, frozen=True):
     Attributes:
         name: `elbow` if the joint has one entry; else `base.X`, and `base.rotation` for its spherical entry.
         joint: index of the joint.
-        axis: unit vector in the frame of the joint; its z axis for a spherical joint.
+        axis: unit vector in the frame of the joint; for a spherical joint the axis of EZ.
         value: index of the first value of the dof in the values of a state frame.
         lower, upper: limits, m or rad; None: no limit.
         rest: rest value, m or rad; None: no rest value.
@@ -150,7 +152,8 @@ class JointInfo(Struct, frozen=True):
     """A joint.
 
     Attributes:
-        parent, child: indices of links; `child` is -1 if the joint closes a loop or has no child link.
+        parent, child: indices of links; `parent` is -1 for the world, `child` is -1 if the joint closes a loop or has
+            no child link.
         pose: pose of the joint in the frame of the parent link.
         dofs: indices of the dofs of the joint.
     """
@@ -168,7 +171,7 @@ class ClosureInfo(Struct, frozen=True):
 
     Attributes:
         kind: kind of the closing joint: revolute, prismatic, spherical, universal, fixed and others.
-        link_a, link_b: indices of links; -1: the world.
+        link_a, link_b: indices of links; `link_a` is -1 for the world.
     """
 
     name: str
@@ -180,7 +183,7 @@ class ClosureInfo(Struct, frozen=True):
 
 
 class Model(Event, frozen=True):
-    """A new mechanism, or the present mechanism with a changed structure.
+    """The open mechanism, sent when a mechanism is opened or replaced, and to each new page.
 
     State frames with another revision belong to another model, and pages ignore them.
 
@@ -232,11 +235,12 @@ class GoalInfo(Struct, frozen=True):
     """A goal.
 
     Attributes:
-        number: identifier in requests; numbers are never reused.
+        number: identifier in requests; never reused, except `LINK_DRAG_GOAL`, the number of all link drags.
         link: index of the link.
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
         pose: pose of the goal in the world. Its origin is the target of the point, the point to look at, or the centre
-            of a box or sphere. Its z axis is the direction of an axis, line, hinge or cone, or the normal of a plane.
+            of a box or sphere. Its z axis is the direction of an axis, line, hinge or cone, or the normal of a plane,
+            surface or band.
         level: priority level; 0 for a pinned goal.
         sizes: see `ChangeGoal.sizes`.
         free: see `ChangeGoal.free`.
@@ -328,8 +332,8 @@ class Kernels(Event, frozen=True):
     """Compilation state of the kernels in use, sent when it changes.
 
     Attributes:
-        state: "ready": all kernels are compiled; "compiling": some kernels run slowly in plain Python until they are
-            compiled; "not compiled": some kernels run in plain Python and will not be compiled.
+        state: "ready": no kernel waits for its machine code; "compiling": some kernels run slowly in plain Python until
+            they are compiled; "not compiled": some kernels have no machine code and will not be compiled.
         ready: number of kernel modules that are ready.
         count: number of kernel modules in use.
         remedy: what the user can do about modules that are not compiled; empty if there is nothing to do.

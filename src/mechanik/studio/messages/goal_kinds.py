@@ -41,11 +41,11 @@ class GoalKindInfo(Struct, frozen=True):
         about: description, one line.
         symbol: marker in the view.
         at: meaning of `GoalInfo.at`: a point (m) or a direction in the frame of the link, or unused.
-        uses_rotation: whether the goal depends on the rotation of its pose.
+        uses_rotation: whether the goal depends on the rotation of its target pose.
         has_free_directions: whether the user can choose dofs that are not constrained (`GoalInfo.free`).
-        sizes: parameters, in the order of `GoalInfo.sizes`.
-        link_line: when a line from the link to the goal is drawn: while the goal is not reached, always, or never;
-            "plumb" draws a plumb line below the goal instead.
+        sizes: parameters that pages show, in the order of `GoalInfo.sizes`.
+        link_line: when a line from the link to the goal is drawn: while the goal is not reached, always, or never.
+            "plumb" draws a vertical line from the goal to z = 0 instead.
         needs: requirement of the kind: links with mass, a terrain in the scene, or nothing.
     """
 

@@ -33,7 +33,7 @@ from mechanik.studio.messages.events import Event
 from mechanik.studio.messages.requests import MAX_MAGNITUDE, REQUESTS, PageRequest
 
 MAX_MESSAGE_BYTES = 1_000_000
-"""Maximum length of a message, bytes."""
+"""Maximum length of a request, bytes; characters if it is a `str`."""
 VALIDATION_ERROR = re.compile(r"(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
 """Pattern of the validation errors of msgspec: a reason and the path of the value."""
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -47,10 +47,10 @@ UNIONS = (Union, types.UnionType)
 
 
 def read_request(text: str | bytes) -> PageRequest:
-    """Parse and validate a JSON request; the reply must contain its `id`.
+    """Parse and validate a JSON request.
 
     Raises:
-        InvalidOperation: the message is not valid; the error text names the field and the reason.
+        InvalidOperation: the message is not valid; the error text gives the reason and, if possible, the field.
     """
     if len(text) > MAX_MESSAGE_BYTES:
         raise InvalidOperation(f"a message may have at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
@@ -198,9 +198,8 @@ class StateHeader(NamedTuple):
         kind: `STATE`.
         revision: revision of the `Model` that the state frame belongs to.
         order: order of the `Goals` that the state frame belongs to.
-        sequence: number of the state frame in its layer, counted from 1 for each model; increases by one with each
-            state frame.
-        tag: tag of the newest `DragUpdate` that this state includes; 0: none.
+        sequence: number of the state frame in its layer, counted from 1 for each model and for each comparison.
+        tag: tag of the newest `DragUpdate` that this state includes; 0: none, or the layer of a compared method.
         layer: 0 for the main solver, else the layer of a compared method.
         status: index into `STATUSES`.
         is_at_rest: 1 if nothing moves until the next request, else 0.
@@ -239,7 +238,7 @@ STATUSES = (
 
 @dataclass(frozen=True, slots=True)
 class DragUpdate:
-    """Position of a dragged object, sent by a page at display rate.
+    """Pose or value of a dragged object, sent by a page at display rate.
 
     Attributes:
         kind: `DRAG_GOAL`, `DRAG_DOF` or `DRAG_OBSTACLE`.

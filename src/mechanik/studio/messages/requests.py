@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 MAX_MAGNITUDE = 1e6
-"""Largest accepted magnitude of a number, such as a position (m) or an angle (rad).
+"""Largest accepted magnitude of a `Number`, such as a position (m) or an angle (rad).
 
 Larger values are mistakes of the user. The square of this limit is far below the overflow of float64.
 """
@@ -105,8 +105,8 @@ class ShowLinks(PageRequest, frozen=True):
 class StartJointDrag(PageRequest, frozen=True):
     """Start to drag a dof.
 
-    Until `EndDrag`, binary frames set its value. Loops remain closed, pinned goals keep their poses, and other goals
-    move with their links.
+    Until `EndDrag`, binary frames set its value. Loops remain closed, pinned goals keep their poses, and other enabled
+    goals move with their links.
     """
 
     dof: Index
@@ -167,7 +167,7 @@ class AddGoal(PageRequest, frozen=True):
     Attributes:
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
         pose: target in the world; None: a target that the present configuration meets.
-        pinned: whether the goal has priority over all other goals (level 0) and keeps its pose when joints are dragged.
+        pinned: whether the goal has the highest priority level, 0, and keeps its pose when joints are dragged.
     """
 
     kind: GoalKind
@@ -178,7 +178,10 @@ class AddGoal(PageRequest, frozen=True):
 
 
 class ChangeGoal(PageRequest, frozen=True):
-    """Change the settings of a goal; None: the setting is unchanged."""
+    """Change the settings of a goal; None: the setting is unchanged.
+
+    A new kind, link or point also replaces the pose of the goal by one that the present configuration meets.
+    """
 
     goal: Count
     kind: GoalKind | None = None
@@ -272,7 +275,7 @@ class SetCollisions(PageRequest, frozen=True):
 
 
 class AddObstacle(PageRequest, frozen=True):
-    """Add an obstacle.
+    """Add an obstacle; collisions are then shown if they were off.
 
     Attributes:
         pose: pose in the world; None: a position around the mechanism, far from all bodies.
@@ -344,7 +347,12 @@ class RecordMotion(PageRequest, frozen=True):
 
 
 class Play(PageRequest, frozen=True):
-    """Play or stop the recording; the main solver does not run during playback."""
+    """Play or stop the recording; the main solver does not run during playback.
+
+    Attributes:
+        speed: seconds of the recording per second of real time.
+        looped: whether to start again at the end.
+    """
 
     on: bool
     speed: Annotated[float, Meta(ge=0.05, le=20.0)] = 1.0

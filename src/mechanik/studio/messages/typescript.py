@@ -23,15 +23,17 @@ SCALAR_TYPES = {float: "number", int: "number", bool: "boolean", str: "string", 
 def generate_typescript() -> str:
     """Return the TypeScript source of all messages and of the layout of binary frames."""
     interfaces: dict[str, str] = {}
-    for kind in (*REQUESTS.values(), *EVENTS):
+    for message_type in (*REQUESTS.values(), *EVENTS):
         _add_interface(
-            kind,
+            message_type,
             interfaces,
-            f'  do: "{kind.__name__}";\n' if kind in REQUESTS.values() else f'  is: "{kind.__name__}";\n',
+            f'  do: "{message_type.__name__}";\n'
+            if message_type in REQUESTS.values()
+            else f'  is: "{message_type.__name__}";\n',
         )
     unions = (
         f"export type PageRequest =\n{_union_members(REQUESTS)};",
-        f"export type SessionEvent =\n{_union_members(kind.__name__ for kind in EVENTS)};",
+        f"export type SessionEvent =\n{_union_members(event_type.__name__ for event_type in EVENTS)};",
     )
     return "\n".join((FILE_HEADER, *interfaces.values(), *unions, "", _frame_constants()))
 
@@ -40,20 +42,26 @@ def _union_members(names: Any) -> str:
     return "\n".join(f"  | {name}" for name in names)
 
 
-def _add_interface(kind: type[Any], interfaces: dict[str, str], tag: str = "") -> None:
-    """Add the TypeScript interface of a struct to `interfaces`, after the interfaces that its fields need."""
-    if kind.__name__ in interfaces:
+def _add_interface(struct_type: type[Any], interfaces: dict[str, str], tag_line: str = "") -> None:
+    """Add the TypeScript interface of a struct to `interfaces`, after the interfaces that its fields need.
+
+    Args:
+        struct_type: the struct.
+        interfaces: source text by name of the struct.
+        tag_line: line of the field that identifies a message; empty for a struct inside messages.
+    """
+    if struct_type.__name__ in interfaces:
         return
-    interfaces[kind.__name__] = ""  # marks the name as used; the entry is moved behind the types that it needs
+    interfaces[struct_type.__name__] = ""  # marks the name as used; the entry is moved behind the types that it needs
     lines: list[str] = []
-    for field in msgspec.structs.fields(kind):
-        is_request = issubclass(kind, PageRequest)
+    for field in msgspec.structs.fields(struct_type):
+        is_request = issubclass(struct_type, PageRequest)
         if is_request and field.name == "id":  # the page's connection sets the id
             continue
         is_optional = is_request and not field.required
         lines.append(f"  {field.name}{'?' if is_optional else ''}: {_type_name(field.type, interfaces)};\n")
-    del interfaces[kind.__name__]
-    interfaces[kind.__name__] = f"export interface {kind.__name__} {{\n{tag}{''.join(lines)}}}\n"
+    del interfaces[struct_type.__name__]
+    interfaces[struct_type.__name__] = f"export interface {struct_type.__name__} {{\n{tag_line}{''.join(lines)}}}\n"
 
 
 def _type_name(annotation: Any, interfaces: dict[str, str]) -> str:
