@@ -26,7 +26,7 @@ PLANAR_REACH = 1.6
 
 
 def planar_arm(joint_count: int) -> tuple[Mechanism, str]:
-    """Return a slightly bent planar arm with links of equal length, and the JSON text that describes it."""
+    """Return a bent planar arm with links of equal length, and the JSON text that describes it."""
     lengths = [round(PLANAR_REACH / joint_count, 6)] * joint_count
     arm = add_default_shapes(arm_2d(lengths), 0.04, 0.02, BLUE, DARK)
     arm.q = [0.4 if k == 0 else 1.6 / joint_count for k in range(joint_count)]
@@ -94,7 +94,7 @@ class PlanarArmScene(AnimatedScene):
         self.session.set_curves([make_curve("path", points, closed=True)] if self.is_moving else [])
 
     def _path_positions(self, t: float | Array) -> Array:
-        """Return positions (..., 3), m, at phases t (...)."""
+        """Return positions of the target in the world, (..., 3), m, at phases t (...), rad."""
         size = self.number("size")
         y = size * np.sin(t) if self.text("motion") == "circle" else np.zeros_like(t)
         return np.stack([0.7 + size * np.cos(t), y, np.zeros_like(t)], axis=-1)
@@ -109,11 +109,11 @@ VARIABLE_ARM = "variable"
 POSITION_SLIDERS = ("x", "y", "z")
 """Names of the sliders for the position of the target."""
 INITIAL_TARGET = np.array([1.2, 0.3, 0.6])
-"""Initial target of the large arms, m."""
+"""Initial target of all arms but `zalo5`, m; for `zalo5` it is scaled by `ZALO_SCALE`."""
 ZALO_SCALE = 0.35
 """Size of `zalo5` relative to the other arms."""
 CIRCLE_RADIUS = 0.25
-"""Radius of the circle of the target for large arms, m."""
+"""Radius of the circle of the target, m; for `zalo5` it is scaled by `ZALO_SCALE`."""
 
 
 def variable_arm(joint_count: int) -> tuple[list[float], str]:
@@ -122,7 +122,7 @@ def variable_arm(joint_count: int) -> tuple[list[float], str]:
 
 
 def arm_with_boxes(lengths: list[float], axes: str) -> Mechanism:
-    """Return an arm from lengths (m) and axes, with a box on each link, slightly bent to avoid the singularity."""
+    """Return an arm from lengths (m) and axes, with a box on each link; it is bent, as a straight arm is singular."""
     arm = arm_3d(lengths, axes)
     width = max(0.03, min(0.12, 0.8 * max(lengths)))
     for k, length in enumerate(lengths):
@@ -155,7 +155,7 @@ class ListArmScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("arm", "Arm", ("grippy10", "zalo5", VARIABLE_ARM), "Arm"),
-            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Selects the arm with this number of joints."),
+            slider("joints", "Joints", 30.0, 2.0, 100.0, 1.0, "Arm", "Selects a variable arm with this many joints."),
             slider("x", "Target x, m", INITIAL_TARGET[0], -2.0, 2.0, 0.01, "Target"),
             slider("y", "Target y, m", INITIAL_TARGET[1], -2.0, 2.0, 0.01, "Target"),
             slider("z", "Target z, m", INITIAL_TARGET[2], 0.0, 2.0, 0.01, "Target"),
@@ -196,7 +196,7 @@ class ListArmScene(AnimatedScene):
 
     @property
     def scale(self) -> float:
-        """Size of the selected arm relative to `grippy10`."""
+        """Scale of the target and of its circle for the selected arm."""
         return ZALO_SCALE if self.text("arm") == "zalo5" else 1.0
 
     def _load_arm(self, target: Array) -> None:
@@ -224,7 +224,7 @@ class ListArmScene(AnimatedScene):
 
 
 QUARTER_ROTATION = math.sqrt(0.5)
-"""cos and sin of half a right angle, for the quaternion of a quarter rotation."""
+"""cos and sin of pi/4, for the quaternion of a rotation by pi/2."""
 DH_TABLE = {
     "convention": "modified",
     "columns": "d a alpha theta",
@@ -254,11 +254,13 @@ def dh_table_json() -> str:
 
 
 def dh_row_texts(text: str, values: list[float]) -> list[str]:
-    """Return the rows of a DH table with the present joint values; empty if the text cannot be parsed.
+    """Return the rows of a DH table with the present joint angles; empty if the text cannot be parsed.
+
+    All rows are shown as revolute joints.
 
     Args:
         text: the table as JSON.
-        values: joint values, rad or m.
+        values: joint values, rad.
     """
     try:
         table = json.loads(text)["dh"]
@@ -347,15 +349,15 @@ ORBIT_CENTRE = np.array([0.35, 0.0, 0.4])
 SPHERICAL_CONE_ANGLE = math.radians(60.0)
 """Largest tilt of a spherical joint with limits (half angle of its cone), rad."""
 EFFECTOR_POSE = make_pose(rotation.about_y(math.pi / 2), (0.083, 0.01, 0.0))
-"""Pose of the effector in the frame of the last link; its z axis points forward from the tip."""
+"""Pose of the effector in the frame of the last link; the z axis of the effector points forward from the tip."""
 
 
 def make_ccd_arm(is_revolute: bool, has_limits: bool) -> Mechanism:
-    """Return the gallery arm `zalo5`, with revolute joints or with spherical joints.
+    """Return the gallery arm `zalo5` at `CCD_HOME`, with revolute joints or with spherical joints.
 
     Args:
-        is_revolute: whether the joints are revolute.
-        has_limits: whether revolute joints have limits.
+        is_revolute: whether the joints are revolute; else they are spherical.
+        has_limits: whether revolute joints have limits; spherical joints never have limits here.
     """
     robot = Builder("ccd_arm")
     robot.fixed("base_joint", "world", "base", at=make_pose(rotation.about_x(math.pi / 2), (0.0, 0.0, 0.0)))
@@ -467,7 +469,7 @@ class CcdArmScene(AnimatedScene):
         self.session.set_curves([make_curve("orbit", points, closed=True, rgba=FAINT_COLOUR)] if self.is_moving else [])
 
     def _orbit_pose(self, t: float) -> Array:
-        """Return the goal pose (4, 4) at phase t, on a closed curve; its z axis points away from the base and down."""
+        """Return the goal pose (4, 4) at phase t (rad), on a closed curve; z points away from the base and down."""
         position = ORBIT_CENTRE + np.array([0.12 * math.cos(t), 0.3 * math.sin(t), 0.15 * math.sin(2 * t)])
         z_axis = np.array([position[0], position[1], -0.3])
         return make_pose(rotation.between((0.0, 0.0, 1.0), z_axis), position)

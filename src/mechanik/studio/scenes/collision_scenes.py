@@ -1,4 +1,4 @@
-"""Scenes with collisions: an arm of boxes between walls, and a Panda that avoids obstacles on a table."""
+"""Scenes with collisions: an arm of boxes near two walls, and a Panda that avoids obstacles on a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LENGTHS, AXES = [1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 4.0, 1.0, 2.0, 2.0], "zyyzyyzyyz"
 BOX_WIDTH = 1.2
 """Width of the boxes, m."""
 WALL_SIZE, WALL_POSITIONS = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
-"""Edges and centres of the walls, m; the first is on the ground, the second is above the first."""
+"""Edges and centres of the walls, m; the first is on the ground, the second is 4 m above the first."""
 WALL_NAMES = ("wall 1", "wall 2")
 CONFIGURATIONS = {
     "free": (0.785, -0.411, 1.069, 0.007, 1.756, 0.649, 0.009, -1.27, -1.803, -0.774),
@@ -56,14 +56,14 @@ def make_walls() -> list[Obstacle]:
 
 
 class BoxArmScene(AnimatedScene):
-    """Arm of ten boxes between two walls; colliding boxes are red."""
+    """Arm of ten boxes near two walls; boxes and walls in collision are red."""
 
     name = "boxes"
     title = "Boxes and walls"
     about = (
-        "Each link of this arm is a box. Boxes and walls in collision are red. Drag "
-        "the target or the joints, click a wall and drag its handle, or choose a pose in collision. With avoidance "
-        "on, the arm comes as close as possible without contact."
+        "Each link of this arm is a box. Boxes and walls in collision are red. Drag the target or the joints, click a "
+        "wall and drag its handle, or choose a pose in collision. With avoidance on, the arm comes as close as "
+        "possible without contact."
     )
     motion_control, stopped_value = "circle", False
 
@@ -146,9 +146,9 @@ TABLE_HEIGHT = 0.2
 TCP_LINK, START_POSITION = "panda_hand_tcp", (0.5, 0.0, 0.45)
 """Link of the goal, and initial position of the goal, m."""
 DOWNWARD_ORIENTATION = np.diag([1.0, -1.0, -1.0])
-"""Orientation of the hand with its z axis down."""
+"""Orientation of the hand in the world, (3, 3), with its z axis down."""
 GOAL_ELLIPSE_HALF_WIDTH = 0.28
-"""Half width of the ellipse of the goal, m; its half height is half of it. The ellipse passes through obstacles."""
+"""Half width of the ellipse of the goal, m; the ellipse is half as high as wide, and passes through obstacles."""
 MILLIMETRE = 1e-3
 """One millimetre, m."""
 
@@ -179,9 +179,9 @@ class TableScene(AnimatedScene):
     name = "table"
     title = "Around a table"
     about = (
-        "Drag the hand towards the table, a post or the ball: the arm avoids all collisions. Switch avoidance off, "
+        "Drag the hand towards the table, the post or the ball: the arm avoids all collisions. Switch avoidance off, "
         "and links and obstacles in collision are red. Click an obstacle and drag its handle, or move the post with "
-        "the slider: the arm moves out of its path."
+        "the slider: the arm moves aside."
     )
     motion_control, stopped_value = "circle", False
 

@@ -114,7 +114,7 @@ def make_head() -> Mechanism:
 
 
 class LookAtScene(AnimatedScene):
-    """Head whose eyes look at a target; the neck supports them."""
+    """Head whose eyes look at a target; the head follows with lower priority."""
 
     name = "look_at"
     title = "Head and eyes"
@@ -136,7 +136,7 @@ class LookAtScene(AnimatedScene):
                 2.0,
                 0.05,
                 "Target",
-                "Distance of the moving target from the head.",
+                "Approximate distance of the moving target from the head.",
             ),
             switch("head", "Rotate the head too", True, "Head"),
         ]
@@ -195,7 +195,7 @@ class LookAtScene(AnimatedScene):
         )
 
     def _path_positions(self, t: float | Array) -> Array:
-        """Return positions (..., 3), m, at phases t (...)."""
+        """Return positions of the target in the world, (..., 3), m, at phases t (...), rad."""
         distance = self.number("distance")
         return np.stack([
             distance * (0.8 + 0.2 * np.cos(2 * t)), distance * np.sin(t), 0.4 + 0.3 * distance * np.sin(2 * t)

@@ -22,7 +22,7 @@ from mechanik.validation import read_only
 
 FEET = tuple(f"foot{k}" for k in range(1, 7))
 SWING_PHASE_SHARE = 0.5
-"""Share of a stride in which a foot swings; 0.5 is a tripod gait."""
+"""Share of a stride in which a foot swings; with 0.5, three feet are always on the ground (tripod gait)."""
 
 
 class WalkerScene(AnimatedScene):
@@ -80,24 +80,24 @@ class WalkerScene(AnimatedScene):
         return self.add_goal("pose", foot, self.foot_homes[foot], name=foot, pinned=True)
 
     def _foot_pose(self, foot: str) -> Array:
-        """Return the pose of a foot: back with the treadmill during stance, forward in the air during swing."""
-        t = (self.phase / (2 * math.pi) + 0.5 * (FEET.index(foot) % 2)) % 1.0
+        """Return the pose of a foot in the world, (4, 4): forward in the air, then back on the ground."""
+        stride_share = (self.phase / (2 * math.pi) + 0.5 * (FEET.index(foot) % 2)) % 1.0
         stride, lift = self.number("stride"), self.number("lift")
-        if t < SWING_PHASE_SHARE:
-            swing_share = t / SWING_PHASE_SHARE
+        if stride_share < SWING_PHASE_SHARE:
+            swing_share = stride_share / SWING_PHASE_SHARE
             forward_ratio, height_ratio = (
                 -0.5 + swing_share - math.sin(2 * math.pi * swing_share) / (2 * math.pi),
                 math.sin(math.pi * swing_share) ** 2,
             )
         else:
-            forward_ratio, height_ratio = 0.5 - (t - SWING_PHASE_SHARE) / (1 - SWING_PHASE_SHARE), 0.0
+            forward_ratio, height_ratio = 0.5 - (stride_share - SWING_PHASE_SHARE) / (1 - SWING_PHASE_SHARE), 0.0
         return translation(np.array([stride * forward_ratio, 0.0, lift * height_ratio])) @ self.foot_homes[foot]
 
 
 HEIGHT = 1.7
 """Height of the humanoid, m."""
 SOLE_CORNERS = np.array([(x * HEIGHT, y * 0.0275 * HEIGHT, -ANKLE * HEIGHT) for x in (HEEL, TOES) for y in (-1, 1)])
-"""Corners of a sole in the frame of its ankle, (4, 3), m."""
+"""Corners of a sole in the frame of the foot, whose origin is the ankle, (4, 3), m."""
 GAZE_TARGET = (2.0, 0.4, 1.5)
 """Initial position of the gaze goal, m."""
 SQUAT_DEPTH, SQUAT_SETBACK = 0.3, 0.5
@@ -249,7 +249,7 @@ class HumanoidScene(AnimatedScene):
 FOOT_PATH_SAMPLES = 180
 """Number of samples of the foot path over a full rotation of the crank."""
 MAX_TRAVEL = 0.8
-"""Distance from the start at which the walker reverses, m."""
+"""Distance from the start at which the walker reverses its direction, m."""
 HANGING_HEIGHT = 1.1
 """Height of the crankshaft while the walker hangs in the air, m."""
 LEG_SPACING = 0.18
@@ -259,7 +259,7 @@ LEG_COUNTS = {"one": 1, "a pair": 2, "three pairs": 6}
 
 
 def leg_mounts(leg_count: int) -> list[tuple[bool, float, float]]:
-    """Return for each leg whether it is rotated by pi about z, the lead of its crank (rad), and its y position (m)."""
+    """Return for each leg whether it is rotated by pi about z, the phase lead of its crank (rad), and its y (m)."""
     pair_count = max(1, leg_count // 2)
     mounts: list[tuple[bool, float, float]] = []
     for k in range(pair_count):
@@ -279,7 +279,7 @@ def leg_crank_angle(is_mirrored: bool, crank_lead: float, angle: float) -> float
 
 
 def jansen_walker(leg_count: int) -> Mechanism:
-    """Return Jansen legs on a chassis that moves along x and z; all other cranks are mimic joints of `crank_joint1`."""
+    """Return Jansen legs on a chassis that moves along x and z; all cranks but `crank_joint1` are its mimic joints."""
     ground, chassis, chassis_joint = Link("ground"), Link("chassis"), Joint("ride", dof=("X", "Z"))
     mounts = leg_mounts(leg_count)
     leader: Joint | None = None
@@ -310,7 +310,7 @@ def jansen_walker(leg_count: int) -> Mechanism:
 
 @cache
 def foot_path() -> Array:
-    """Return x and z of the foot over a full rotation of the crank from 0, (FOOT_PATH_SAMPLES + 1, 2), m."""
+    """Return x and z of a foot in the frame of its leg, (FOOT_PATH_SAMPLES + 1, 2), m, at crank angles 0 to 2 pi."""
     leg = gallery.jansen_leg()
     angles = np.linspace(0.0, 2 * math.pi, FOOT_PATH_SAMPLES + 1)
     path = leg.assembly_path({"crank_joint": angles})
@@ -400,7 +400,7 @@ class JansenScene(AnimatedScene):
         return [chassis, crank] if self.is_moving else [chassis]
 
     def _chassis_position(self) -> tuple[float, float]:
-        """Return x and z of the chassis, m; while it walks, the lowest foot is on the ground."""
+        """Return x and z of the chassis, m; if the walker walks, its lowest foot is on the ground."""
         if not self.is_on("walks"):
             return 0.0, HANGING_HEIGHT
         return self.x, -float(self._foot_positions(self.angle)[1].min())

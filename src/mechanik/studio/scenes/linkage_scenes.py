@@ -34,7 +34,7 @@ KIND_DESCRIPTIONS = {
     "crank-rocker": "the crank rotates fully, the rocker swings",
     "double-crank": "crank and rocker both rotate fully",
     "rocker-crank": "the rocker can rotate fully, the crank swings",
-    "double-rocker": "both swing; only the coupler can rotate fully",
+    "double-rocker": "crank and rocker swing; only the coupler can rotate fully",
     "change-point": "all bars can lie on one line, where the assembly mode can change",
     "triple-rocker": "no bar rotates fully",
 }
@@ -44,7 +44,8 @@ KIND_DESCRIPTIONS = {
 def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> tuple[float, float]:
     """Return the lowest and the highest crank angle, rad; they differ by 2 pi if the crank rotates fully.
 
-    The distance from the crank tip to the rocker pivot must lie between |coupler - rocker| and coupler + rocker.
+    The distance from the crank tip to the rocker pivot must lie between |coupler - rocker| and coupler + rocker. If the
+    crank can reach neither 0 nor pi, there are two mirrored ranges; the result is the range with positive angles.
     """
 
     def crank_angle(distance: float) -> float:
@@ -68,7 +69,7 @@ def clamp_crank_angle(angle: float, lower: float, upper: float) -> float:
 
 
 def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, is_elbow_up: bool) -> Array:
-    """Return the positions of a coupler point, (n, 3), m.
+    """Return the positions of a coupler point in the frame of the ground, (n, 3), m.
 
     Args:
         lengths: ground, crank, coupler and rocker, m.
@@ -91,7 +92,7 @@ def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, is_
 
 
 def coupler_curve(lengths: Lengths, at: tuple[float, float], is_elbow_up: bool = True) -> Array:
-    """Return the closed coupler curve, (n, 3), m.
+    """Return the closed coupler curve in the frame of the ground, (CURVE_SAMPLES, 3), m.
 
     A crank without full rotation moves forward in one assembly mode and back in the other.
     """
@@ -221,7 +222,7 @@ class FourBarScene(AnimatedScene):
 CRANK_SAMPLES = 144
 """Number of samples of a full rotation."""
 CRANK_SWING_SHARE = 0.97
-"""Share of its range that a crank without full rotation uses."""
+"""Share of its range that a crank without full rotation uses; the ends of the range are dead points of the crank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +230,13 @@ class CrankLinkage:
     """A linkage of the gallery, and the point whose path is drawn.
 
     Attributes:
-        gallery: name of the mechanism.
+        gallery_name: name of the mechanism in the gallery.
         link: name of the link with the point.
         at: position of the point in the frame of the link, m.
         description: text for the display.
     """
 
-    gallery: str
+    gallery_name: str
     link: str
     at: tuple[float, float, float]
     description: str
@@ -253,6 +254,7 @@ CRANK_LINKAGES = {
         "bennett", "coupler", (0.0, 0.0, 0.0), "four skew revolute joints with one degree of freedom"
     ),
 }
+"""Linkages by the choices of the control "linkage"."""
 
 
 @cache
@@ -262,7 +264,7 @@ def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
     The angles differ by 2 pi if the crank rotates fully.
     """
     linkage = CRANK_LINKAGES[name]
-    mechanism = gallery.make(linkage.gallery)
+    mechanism = gallery.make(linkage.gallery_name)
     start_angle = float(mechanism.joint("crank_joint").values[0])
     step = 2 * math.pi / CRANK_SAMPLES
     forward_configurations = _crank_steps(mechanism, start_angle, step)
@@ -344,7 +346,7 @@ class CrankScene(AnimatedScene):
 
     def _load_linkage(self) -> None:
         linkage = CRANK_LINKAGES[self.text("linkage")]
-        mechanism = gallery.make(linkage.gallery)
+        mechanism = gallery.make(linkage.gallery_name)
         points, self.crank_limits = trace_point(self.text("linkage"))
         self.load_mechanism(mechanism)
         self.phase = float(mechanism.joint("crank_joint").values[0]) if self.can_rotate_fully else 0.0

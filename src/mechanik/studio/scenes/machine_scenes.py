@@ -21,7 +21,7 @@ TERRAIN_HALF_SIDE, TERRAIN_CELL = 6.0, 0.25
 WHEEL_RADIUS = 0.25
 """Wheel radius, m."""
 BODY_HEIGHT, DROP_HEIGHT = 0.6, 1.2
-"""Height of the body above the wheel axles, on level ground and before a drop, m."""
+"""Height of the body above the surface on which the wheel axles move, m: at the start, and before a drop."""
 DRIVE_RADIUS = 3.2
 """Radius of the circle that the rover drives, m."""
 MIN_ITERATIONS = 3
@@ -45,7 +45,7 @@ def make_terrain(height: float, roughness: float, seed: int) -> Terrain:
     coordinates = np.arange(-TERRAIN_HALF_SIDE, TERRAIN_HALF_SIDE + TERRAIN_CELL / 2, TERRAIN_CELL)
     x, y = np.meshgrid(coordinates, coordinates)
     field = np.zeros_like(x)
-    for wave_number in (0.5, 0.8, 1.2, 1.8, 2.7):  # rad/m: wavelengths from 12 m to 2.3 m
+    for wave_number in (0.5, 0.8, 1.2, 1.8, 2.7):  # rad/m: wavelengths from 12.6 m to 2.3 m
         share = 1.0 if wave_number < 1.0 else roughness
         for _ in range(3):
             heading, phase = rng.uniform(0.0, 2 * math.pi, 2)
@@ -134,6 +134,7 @@ class RoverScene(AnimatedScene):
         return [f"wheels on the ground: {int((distances < 1e-4).sum())} of 6", f"tilt of the body: {tilt:.1f} degrees"]
 
     def _make_ground(self) -> Terrain:
+        """Return the terrain for the controls; set `axle_terrain`, the surface on which the wheel axles move."""
         ground = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
         self.axle_terrain = ground.offset_by(WHEEL_RADIUS, subdivisions=2)
         return ground
@@ -143,7 +144,7 @@ class RoverScene(AnimatedScene):
         self.add_objective(*(OnTerrain(wheel, self.axle_terrain, name=f"{wheel} on the ground") for wheel in WHEELS))
 
     def _lift_rover(self) -> None:
-        """Lift the rover above the terrain at its position."""
+        """Lift the rover above the terrain at its position, and level it."""
         X_world_body = self._drive_pose() if self.is_moving else self.goal_pose(self.body_goal)
         q = self._level_configuration(self.session.mechanism, X_world_body, height=DROP_HEIGHT)
         self.session.set_configuration(q)
@@ -152,8 +153,9 @@ class RoverScene(AnimatedScene):
         """Return q (nq,) of a level rover at the position and heading of a pose.
 
         Args:
+            rover: the rover.
             X_world_body: (4, 4); its height and tilt are unused.
-            height: height of the body above the wheel axles, m.
+            height: height of the body above `axle_terrain`, m.
         """
         x, y = X_world_body[:2, 3]
         heading = math.atan2(X_world_body[1, 0], X_world_body[0, 0])
@@ -218,7 +220,10 @@ class ExcavatorScene(AnimatedScene):
         self.session.set_curves([make_curve("dig", points, closed=True)] if self.is_moving else [])
 
     def _path_positions(self, t: float | Array) -> Array:
-        """Return positions (..., 3), m, of a digging cycle: down and in, up, sideways to empty the bucket, back."""
+        """Return positions of the teeth in the world, (..., 3), m, at phases t (...), rad, of a digging cycle.
+
+        The cycle is: down and in, up, sideways to empty the bucket, back.
+        """
         x = 6.0 + 1.2 * np.cos(t)
         z = 0.8 - (0.8 + self.number("depth")) * np.clip(np.sin(t), 0.0, None) - 0.9 * np.clip(np.sin(t), None, 0.0)
         swing_angle = 0.9 * np.clip(-np.sin(t), 0.0, None)
@@ -271,7 +276,7 @@ class GripperScene(OscillatingScene):
 BAR_LENGTH, STAGE_COUNT = 1.0, 3
 """Bar length (m) and number of stages of the gallery lift."""
 MIN_HEIGHT, MAX_HEIGHT = 0.4, 2.8
-"""Lowest and highest position of the platform, m."""
+"""Lowest and highest position of the platform that can be set, m."""
 
 
 class ScissorLiftScene(OscillatingScene):
@@ -280,7 +285,7 @@ class ScissorLiftScene(OscillatingScene):
     name = "scissor_lift"
     title = "Scissor lift"
     about = (
-        "Four loops and one degree of freedom: the slider at the base moves in, and the platform moves straight up. "
+        "Four loops and one degree of freedom: the sliding foot moves inwards, and the platform moves straight up. "
         "Set the height, let it move up and down, or drag any bar."
     )
     slider_name, midpoint, amplitude = "height", 1.6, 1.1
@@ -295,18 +300,18 @@ class ScissorLiftScene(OscillatingScene):
     def build(self) -> None:
         self.set_phase_from_slider()
         self.load_mechanism(gallery.scissor_lift())
-        self.add_objective(JointValues({"slider_joint": self._slider_position()}, name="slider drive"))
+        self.add_objective(JointValues({"slider_joint": self._foot_position()}, name="slider drive"))
         x, y, _ = self.link_pose("platform")[:3, 3]
         self.session.set_curves(
             [make_curve("platform path", np.array([[x, y, MIN_HEIGHT], [x, y, MAX_HEIGHT]]), rgba=FAINT_COLOUR)]
         )
 
     def apply_slider(self) -> None:
-        self.set_targets({"slider drive": {"slider_joint": self._slider_position()}})
+        self.set_targets({"slider drive": {"slider_joint": self._foot_position()}})
 
     def make_readouts(self) -> list[str]:
         return [f"height of the platform: {float(self.link_pose('platform')[2, 3]):.3f} m"]
 
-    def _slider_position(self) -> float:
-        """Return the slider position for the height, m."""
+    def _foot_position(self) -> float:
+        """Return the position of the sliding foot for the height of the platform, m."""
         return math.sqrt(BAR_LENGTH**2 - (self.number("height") / STAGE_COUNT) ** 2)

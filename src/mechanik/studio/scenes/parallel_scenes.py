@@ -1,4 +1,4 @@
-"""Scenes with parallel mechanisms: a hexapod on a tilting table, a delta robot, and two arms that hold a box."""
+"""Scenes with parallel mechanisms: a hexapod with a tilting base, a delta robot, and two arms that hold a box."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mechanik.studio.scenes.scene_base import AnimatedScene
 from mechanik.studio.scenes.scene_controls import choice, make_curve, slider, switch
 
 TRANSLATION_AMPLITUDE, TILT_AMPLITUDE, ROTATION_AMPLITUDE = 0.012, math.radians(7.0), math.radians(14.0)
-"""Amplitudes at 1 on the slider, m and rad; all poses can be reached, also with a small tilt of the table."""
+"""Amplitudes at 1 on the slider, m and rad; all poses can be reached, also with a small tilt of the base."""
 PLATFORM_HOME = make_pose(np.eye(3), (0.0, 0.0, 0.09))
-"""Home pose of the platform in the frame of the base."""
+"""Home pose of the platform in the frame of the base; also in the world if the base is level."""
 
 
 def hexapod_on_table() -> Mechanism:
-    """Return the hexapod of the gallery on a table that tilts about x and y."""
+    """Return the hexapod of the gallery on a table; its base tilts about x and y."""
     base = gallery.hexapod().link("base")
     table, tilt = Link("table"), Joint("tilt", dof=("EX", "EY"))
     tilt.set_limits((-0.6, -0.6), (0.6, 0.6))
@@ -33,7 +33,7 @@ def hexapod_on_table() -> Mechanism:
 
 
 class HexapodScene(AnimatedScene):
-    """Hexapod on a table that tilts."""
+    """Hexapod on a table, with a base that tilts."""
 
     name = "hexapod"
     title = "Hexapod"
@@ -119,7 +119,7 @@ class DeltaScene(AnimatedScene):
                 0.4,
                 0.01,
                 "Path",
-                "Radius of the motion. Where the path is out of reach, the platform comes as near as possible.",
+                "Half the width of the path. Where the path is out of reach, the platform comes as near as possible.",
             ),
             slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Height above the home position."),
             slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
@@ -149,7 +149,7 @@ class DeltaScene(AnimatedScene):
         self.session.set_curves([make_curve("path", points, closed=True)] if self.is_moving else [])
 
     def _path_positions(self, t: float | Array) -> Array:
-        """Return positions (..., 3), m, at phases t (...)."""
+        """Return positions of the platform in the world, (..., 3), m, at phases t (...), rad."""
         size, c, s = self.number("size"), np.cos(t), np.sin(t)
         match self.text("motion"):
             case "circle":

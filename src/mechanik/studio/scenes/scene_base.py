@@ -128,7 +128,10 @@ class StudioScene:
         vars(self).update(copy_dicts(state))
 
     def readouts(self) -> list[str]:
-        """Return lines of text for the display, all from the same state; empty if a user has replaced the mechanism."""
+        """Return lines of text for the display, all from the same state.
+
+        The list is empty if the lines need a link or joint that is missing because a user has replaced the mechanism.
+        """
         active = self.session.active
         self._readout_state = active.latest_state if active.follows_solver else None
         try:
@@ -192,8 +195,8 @@ class StudioScene:
     def objective_error(self, name: str) -> ErrorNorms | None:
         """Return the error of an objective, for `make_readouts`; None if there is no objective with this name.
 
-        The error is computed from the newest state and its target, or from the present configuration and target if no
-        solver runs.
+        The error is computed from the newest solution and its target, or from the present configuration and target if
+        there is no solution.
         """
         active = self.session.active
         solution = None if self._readout_state is None else self._readout_state.solution
@@ -226,7 +229,7 @@ class StudioScene:
             link: name of the link.
             pose: pose of the goal in the world, (4, 4).
             name: label of the goal.
-            pinned: whether the goal has priority over all other goals.
+            pinned: whether the goal has the highest priority level, 0, and keeps its pose when joints are dragged.
             free: dofs, in the frame of the goal, that are not constrained.
         """
         number = self.session.add_goal(kind, link, pose=pose, name=name, pinned=pinned, free=tuple(free))

@@ -43,7 +43,7 @@ SCENES: dict[str, type[StudioScene]] = {
 
 GALLERY_CAPTIONS = {
     "panda": ("Franka Panda", "Seven joints and a gripper with two fingers."),
-    "ur5": ("Universal Robots UR5", "Six joints; the axes of the wrist do not intersect."),
+    "ur5": ("Universal Robots UR5", "Six joints; the three wrist axes do not meet in one point."),
     "ur10": ("Universal Robots UR10", "Six joints, longer than the UR5."),
     "iiwa14": ("KUKA iiwa 14", "Seven joints: one redundant degree of freedom moves the elbow."),
     "puma560": ("Puma 560", "The six-joint arm of many textbooks."),
