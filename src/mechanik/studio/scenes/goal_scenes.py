@@ -39,9 +39,7 @@ class PartialGoalScene(AnimatedScene):
         return [
             choice("motion", "Motion", ("drag", "translate", "rotate", "both"), "Goal", "What moves the goal."),
             slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
-            slider(
-                "amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Above 1, parts of the motion are out of reach."
-            ),
+            slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Parts of a large motion are out of reach."),
             *dof_switches,
         ]
 

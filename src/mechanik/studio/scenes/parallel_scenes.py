@@ -46,7 +46,7 @@ class HexapodScene(AnimatedScene):
         return [
             choice("motion", "Motion", ("drag", "gyrate", "rotate", "circle"), "Platform", "What moves the platform."),
             slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Platform"),
-            slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Above 1 the motion exceeds the limits."),
+            slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Large motions exceed the limits."),
             slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             switch(
@@ -174,9 +174,7 @@ class TwoArmScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "What moves the box."),
-            slider(
-                "amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Above 1 parts of the motion are out of reach."
-            ),
+            slider("amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Parts of a large motion are out of reach."),
             slider("speed", "Speed, rounds/s", 0.3, 0.0, 2.0, 0.05, "Box"),
             choice("joints", "Joints per arm", ("7", "6"), "Arms", "With 6 joints per arm there is no redundancy."),
             slider("box", "Length of the box, m", 0.3, 0.1, 0.6, 0.02, "Arms"),

@@ -28,8 +28,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LINK_REQUIRED = "Open the studio with the link that it printed at its start; the link contains the access key."
 CODE_USED = (
-    "This address works once, and it was used or has expired. Open the link that the studio printed. If you have "
-    "not used this address, somebody else has: stop the studio and start it again."
+    "This address works once, for five minutes, and it was used or has expired. Open the link that the studio printed. "
+    "If you have not used this address and it is less than five minutes old, somebody else has used it: stop the studio "
+    "and start it again."
 )
 OTHER_USER = "This address belongs to another user of this machine. Open the link that your own studio printed."
 OTHER_HOST = "This is not an address of the studio. Open the link that it printed."
@@ -37,15 +38,15 @@ OTHER_ORIGIN = "This request came from a page of another site. Use the page of t
 COOKIE_SECONDS = 7 * 24 * 3600
 """Lifetime of the cookie, s."""
 CODE_SECONDS = 300.0
-"""Lifetime of a one-time code, s; long enough for a browser to start and open the address."""
+"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. `CODE_USED` names it."""
 
 
 class AccessKeys:
-    """Tokens, codes and accepted host names of one server.
+    """Token, one-time codes, return keys and accepted host names of one server.
 
     Attributes:
-        token: secret in the printed link. The server then stores it in a cookie, which browsers do not add to requests
-            from pages of other sites.
+        token: secret in the printed link, and value of the cookie. Browsers do not add the cookie to requests from
+            pages of other sites.
         cookie_name: name of the cookie.
         frame_ancestors: origins of pages that may embed the studio in a frame, such as a notebook.
     """
@@ -228,7 +229,7 @@ class AuthMiddleware:
             await _reject_websocket(response, scope, receive, send_with_headers)
 
     def _early_response(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the response of a request that the app does not handle: a rejection or a login.
+        """Return the response of a request that the app does not handle: a rejection, a login or a renewed cookie.
 
         None: the request has access, and the app handles it.
         """
@@ -253,11 +254,11 @@ class AuthMiddleware:
         return None
 
     def _login(self, headers: Headers) -> Response:
-        """Move the token from the address into a cookie.
+        """Return a response that sets the cookie and opens the studio at an address without token or code.
 
-        After a click on a link in a page of another site, such as a notebook or a web terminal, the browser omits the
-        cookie from a redirected request. It sends the cookie with a request from a page of the studio, so a small page
-        that opens the studio replaces the redirect.
+        The response is a redirect. After a click on a link in a page of another site, such as a notebook or a web
+        terminal, the browser would omit the cookie from the redirected request. But it sends the cookie with a request
+        from a page of the studio, so in this case the response is a small page that opens the studio.
         """
         cookie = {"set-cookie": self._access.cookie_header()}
         if headers.get("sec-fetch-site") == "cross-site":

@@ -46,7 +46,11 @@ async def serve_page(
     """Run a connection from the handshake to its end.
 
     Args:
+        socket: the websocket, not yet accepted.
+        access: issues the return key of the page.
+        pool: sessions of the server.
         welcome: makes the first message from the key of the session and the return key of the page.
+        limits: limits for the client.
         abort: ends the connection without a close message, for a client that does not read.
     """
     await socket.accept()

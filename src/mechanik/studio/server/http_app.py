@@ -1,8 +1,9 @@
 """HTTP application of the studio: page files, uploads, meshes, downloads and the list of solver methods.
 
-Page files come from a table that is made at the start of the server; no other file of the disk can be requested. The
-options of solver methods are read from their source code, since an import may compile kernels. The size and the time of
-an upload are checked while its data arrives. Uploads are parsed in a thread, without a temporary file.
+Page files come from a table that is made at the start of the server; no other file of the disk can be requested by its
+path. The options of solver methods are read from the source code, since methods are imported only when they are used.
+The size and the time of an upload are checked while its data arrives. Uploads are parsed in a thread, without a
+temporary file.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ _SOURCE_LOCK = threading.Lock()
 
 
 def method_infos() -> tuple[MethodInfo, ...]:
-    """Return all solver methods with their options; the options of a method itself precede the common ones.
+    """Return all solver methods with their options: first the options of the method, then the common options.
 
     The sources are read only once, even if many pages connect at the same time.
     """
@@ -192,7 +193,7 @@ def _option_info(name: str, annotation: ast.expr, default: Any, description: str
 
 
 def _default_value(default: Any, kind: OptionKind) -> Value | None:
-    """Return the default if its type suits the kind; None for infinities and for a word as the default of a number."""
+    """Return the default if it is finite and its type suits the kind; else None, such as for a word in a number."""
     accepted_type = {"number": float | int, "integer": int, "switch": bool, "choice": str, "text": str}[kind]
     return (
         default if isinstance(default, accepted_type) and (isinstance(default, str) or math.isfinite(default)) else None
@@ -328,8 +329,8 @@ def make_app(
     /ws                           websocket of a session
     /return                       POST: set the cookie again for a page with a return key; see `AuthMiddleware`
     /upload/{key}                 POST: upload a file to the session
-    /mesh/{key}/{number}          a mesh of the mechanism of the session
-    /download/{key}/{file}        a file that the session has written
+    /mesh/{key}/{number}          a mesh or texture that the session shows
+    /download/{key}/{file}        a file that the session has exported
     """
 
     shown_entries = [entry if entry.picture in files else structs.replace(entry, picture="") for entry in entries]

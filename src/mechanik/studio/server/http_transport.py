@@ -1,4 +1,4 @@
-"""Transport limits for HTTP and websockets: chunked responses, maximum number of sockets, timeouts of idle clients."""
+"""Transport limits for HTTP and websockets: chunked responses, number of sockets, idle clients, and received bytes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ class OpenSockets:
                 self._transports.pop(address, None)
 
     def http_protocol(self) -> type[H11Protocol]:
-        """Return the HTTP protocol of uvicorn; it aborts sockets without a new request for `first_request_seconds`."""
+        """Return the HTTP protocol of uvicorn with limits on the number of sockets and on the time without a request.
+
+        Every `first_request_seconds`, a socket without a new request since the last check is aborted.
+        """
         sockets = self
 
         class Http(H11Protocol):

@@ -34,7 +34,7 @@ TRIED_PORT_COUNT = 20
 """Number of consecutive ports that are tried before any free port is used."""
 DEFAULT_LIMITS = ServerLimits()
 StartContent = Mechanism | tuple[Literal["gallery", "scene"], str] | None
-"""What a new page shows: a copy of a mechanism, a gallery entry or a scene; None: the start page."""
+"""What a new session shows: a copy of a mechanism, a gallery mechanism or a scene; None: the start page."""
 
 
 class Server:
@@ -44,7 +44,7 @@ class Server:
         host, port: address and port on which the server listens.
         address: URL without the token.
         link: URL with the token; every browser that opens it gets access.
-        access: tokens of the server.
+        access: access keys of the server.
         pool: sessions of the pages.
     """
 
@@ -77,7 +77,7 @@ class Server:
         return webbrowser.open(f"{self.address}?once={self.access.new_one_time_code()}")
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until the server is closed, at most `seconds`."""
+        """Wait until the server is closed, at most `seconds`; None: without a time limit."""
         self._thread.join(seconds)
 
     def close(self) -> None:
@@ -102,9 +102,10 @@ def serve(
     """Start the studio server in a thread.
 
     Args:
-        start: what each new page shows.
-        host: address to listen on; other machines can reach every address except the loopback address.
-        port: 0: any free port; None: the first free port from `FIRST_PORT` on.
+        start: what each new session shows.
+        host: address to listen on; other machines can connect unless it is a loopback address.
+        port: port to listen on; 0: any free port; None: the first free port of the `TRIED_PORT_COUNT` ports from
+            `FIRST_PORT` on, else any free port.
         page: folder of the built page; None: the page that is installed with Mechanik.
         limits: limits for clients.
         is_shared: whether all pages share one session, `Server.pool.shared_host`.

@@ -13,7 +13,7 @@ class ServerLimits:
 
     Attributes:
         max_sessions: number of sessions at the same time.
-        new_sessions_per_second: rate of new sessions; a burst of `max_sessions` is allowed.
+        new_sessions_per_second: rate of new and resumed sessions; a burst of `max_sessions` is allowed.
         reconnect_seconds: how long a session waits for a page whose connection was lost, s.
         reload_seconds: how long a session waits for a page that was closed or left, since it may be a reload, s.
         max_upload_bytes: size of an upload, bytes.
@@ -33,7 +33,8 @@ class ServerLimits:
         bytes_per_second: rate of received bytes of a websocket; a burst of four messages of maximum size is allowed.
         max_unsent_bytes: number of bytes that may wait in a socket while its client sends more messages.
         max_connections: number of open sockets, including those without a request.
-        first_request_seconds: time after which a connection without a new request is closed, s.
+        first_request_seconds: interval between two checks for a new request of a connection, s; a connection without a
+            new request is closed.
         ping_seconds: interval of websocket pings, and time for the reply, s.
     """
 

@@ -34,10 +34,10 @@ A page shows at most the main solver and six compared methods.
 class Outbox:
     """Queue of messages to one page: all events, and the newest frame of each layer, in order of arrival.
 
-    Any thread may add messages; only the event loop that created the outbox removes them. A slow page gets only the
-    newest frames. If a page has too many unread events, all its events are dropped, and the page must be disconnected
-    (`is_full`). The reply to a request follows the frames that show its effect. No frame is sent before the page has
-    received the model (`allow_frames`).
+    Any thread may add messages; only the event loop that created the outbox removes them. A new frame replaces a
+    waiting frame of its layer, so a slow page gets only the newest frames. If a page has too many unread events, all
+    its events are dropped, and the page must be disconnected (`is_full`). No frame is sent before the page has received
+    the model (`allow_frames`).
     """
 
     def __init__(self, max_events: int, max_characters: int = 16_000_000) -> None:
@@ -83,7 +83,10 @@ class Outbox:
             self._wake()
 
     async def take_all(self) -> list[str | bytes]:
-        """Return and remove all messages that may be sent; wait until there is at least one."""
+        """Wait for a new message, then return and remove all messages that may be sent.
+
+        The list is empty if the only messages are frames that may not be sent yet.
+        """
         await self._ready.wait()
         with self._lock:
             held_frames: dict[int, str | bytes] = {} if self._can_send_frames else self._frames()
@@ -195,14 +198,14 @@ class SessionHost:
             with self._condition:
                 self._pages = tuple(other_page for other_page in self._pages if other_page is not page)
 
-        def end_drag() -> None:
+        def finish_removal() -> None:
             remove()  # again: a queued greeting may have added the page after the first call
             if self._dragging_page is page:
                 self._dragging_page = None
                 self.session.handle_request(EndDrag())
 
         remove()
-        self._add(_Job(None, call=end_drag))
+        self._add(_Job(None, call=finish_removal))
 
     def broadcast(self, event: Event) -> None:
         """Send an event that does not come from the session to all pages; callable from any thread."""
@@ -264,7 +267,7 @@ class SessionHost:
             self._thread.join(timeout)
 
     def pause(self) -> None:
-        """Stop animations while the host waits for its page to reconnect."""
+        """Stop the ticks of the session while the host waits for its page to reconnect."""
         self._is_paused = True
 
     def resume(self) -> None:
