@@ -29,8 +29,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LINK_REQUIRED = "Open the studio with the link that it printed at its start; the link contains the access key."
 CODE_USED = (
     "This address works once, for five minutes, and it was used or has expired. Open the link that the studio printed. "
-    "If you have not used this address and it is less than five minutes old, somebody else has used it: stop the studio "
-    "and start it again."
+    "If you have not used this address and it is less than five minutes old, somebody else has used it: stop the "
+    "studio and start it again."
 )
 OTHER_USER = "This address belongs to another user of this machine. Open the link that your own studio printed."
 OTHER_HOST = "This is not an address of the studio. Open the link that it printed."
