@@ -86,8 +86,7 @@ class KernelState:
         state: "ready", "compiling", "failed", "not compiled", or "missing" if the tier "prebuilt" is selected but not
             available.
         age: time since the machine code was compiled, s; None if the module has no file in the cache.
-        reason: reason why there is no machine code: compiling failed or is not possible, or the state is "missing"; None:
-            no reason is known.
+        reason: reason why compiling failed or is not possible, or why the module is missing; None otherwise.
         is_used: whether this process has loaded the module or has requested it by `request_kernels`.
 
     Example:
