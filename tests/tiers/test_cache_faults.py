@@ -157,3 +157,24 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
         kernel_cache.MAX_VERSIONS - 1
     )
     assert kernel_cache.read_code(folder / f"forward-{99:016x}.kernels") == {"pose": b"code"}
+
+
+def test_a_module_that_another_program_compiles_between_two_checks_is_loaded(cache: Path) -> None:
+    """Once the wait ended with the message that there is no writable cache folder."""
+    code = """
+from mechanik.tiers.jit_cache import JitCache, cache, numba_kernels
+jit = JitCache()
+load = jit._load
+def load_late(name):
+    if load(name):
+        return True
+    file = cache.cache_file(cache.cache_folder(), name)
+    if not file.exists():  # what another program does after the first check
+        file.parent.mkdir(parents=True, exist_ok=True)
+        cache.write_code(file, numba_kernels.compile_module(name))
+    return False
+jit._load = load_late
+jit.wait(["write_targets"], {})
+print("loaded")
+"""
+    assert "loaded" in run(code, cache)

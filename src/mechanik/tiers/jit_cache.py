@@ -211,7 +211,9 @@ class JitCache:
         ]
         if self._import_error is not None:
             raise KernelsUnavailable(self._import_error)
-        if len(self.request(missing_modules, is_urgent=True)) < len(missing_modules):
+        requested_modules = self.request(missing_modules, is_urgent=True)
+        # another program may have compiled a module meanwhile
+        if any(name not in requested_modules and not self.compiled_file(name) for name in missing_modules):
             raise KernelsUnavailable(
                 "kernels cannot be compiled: there is no writable cache folder with "
                 f"{cache.MIN_FREE_BYTES >> 20} MiB of free space. Set MECHANIK_CACHE_DIR to such a folder."
