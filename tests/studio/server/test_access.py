@@ -207,3 +207,13 @@ def test_a_connection_inside_this_machine_is_known_as_our_own(host):
     assert peers.peer_uid(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
     assert not peers.is_other_user(None, None)
     assert not peers.is_other_user(("localhost", "x"), ("?", 1))
+
+
+def test_at_port_80_an_address_without_a_port_is_accepted():
+    """Browsers omit port 80; once every address of a server on 0.0.0.0 was rejected there."""
+    access = AccessKeys("0.0.0.0", 80)
+    for host in ("192.168.1.5", "192.168.1.5:80", "[fe80::1]", "[fe80::1]:80"):
+        assert access.is_own_host({"host": host})
+    for host in ("192.168.1.5:81", "example.com", "example.com:80", ""):
+        assert not access.is_own_host({"host": host})
+    assert not AccessKeys("0.0.0.0", 8000).is_own_host({"host": "192.168.1.5"})

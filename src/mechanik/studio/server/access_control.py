@@ -35,6 +35,8 @@ CODE_USED = (
 OTHER_USER = "This address belongs to another user of this machine. Open the link that your own studio printed."
 OTHER_HOST = "This is not an address of the studio. Open the link that it printed."
 OTHER_ORIGIN = "This request came from a page of another site. Use the page of the studio."
+HTTP_PORT = 80
+"""Browsers omit this port in the header `host`."""
 COOKIE_SECONDS = 7 * 24 * 3600
 """Lifetime of the cookie, s."""
 CODE_SECONDS = 300.0
@@ -64,7 +66,7 @@ class AccessKeys:
         if self._listens_on_all_addresses:
             names |= {socket.gethostname().lower()}
         self._host_names: set[str] = {f"{name.lower()}:{port}" for name in names}
-        if port == 80:  # browsers omit the default port
+        if port == HTTP_PORT:
             self._host_names |= {name.lower() for name in names}
 
     def is_own_host(self, headers: Mapping[str, str]) -> bool:
@@ -137,12 +139,14 @@ class AccessKeys:
 
     def _is_ip_address(self, host: str) -> bool:
         """Return whether `host` is an IP address with the port of this server; DNS rebinding needs a name."""
-        name, _, port = host.rpartition(":")
+        name = host.removesuffix(f":{self._port}")
+        if name == host and self._port != HTTP_PORT:
+            return False
         try:
             ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
         except ValueError:
             return False
-        return port == str(self._port)
+        return True
 
 
 def _single_parameter(query: str, name: str) -> str | None:
