@@ -180,7 +180,7 @@ def _read_table(
         raise FormatError(f"a DH table must be a list of rows with {len(COLUMNS)} numbers each, not {rows!r}") from None
     if not row_values:
         raise FormatError("the DH table has no rows; an arm needs at least one joint")
-    revolute_flags = _read_kinds(kinds, len(row_values))
+    revolute_flags = read_joint_kinds(kinds, len(row_values))
     table: list[DhRow] = []
     for i, row in enumerate(row_values):
         if len(row) != len(columns):
@@ -201,7 +201,12 @@ def _read_table(
     return table
 
 
-def _read_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
+def read_joint_kinds(kinds: str | Sequence[str], count: int) -> list[bool]:
+    """Return whether each of `count` rows of a DH table is revolute; `kinds` is as in `from_dh`.
+
+    Raises:
+        FormatError: a kind is unknown, or the number of kinds is not the number of rows.
+    """
     is_same_for_all = isinstance(kinds, str) and kinds.upper() in IS_REVOLUTE and (len(kinds) > 1 or count == 1)
     words = [kinds] * count if is_same_for_all else list(kinds)
     for i, word in enumerate(words):

@@ -154,3 +154,12 @@ def test_what_a_linkage_draws_is_where_its_point_goes(name):
             steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
             assert np.linalg.norm(points - p, axis=1).min() < 0.6 * steps.max()
             assert high - low > 0.5
+
+
+def test_a_prismatic_row_of_a_dh_table_shows_its_value_in_d():
+    """Once its value was shown as an angle in theta."""
+    rows = [[0.5, 0.0, 0.0, 0.0], [0.3, 0.2, 90.0, 10.0]]
+    text = json.dumps({"mechanik": 1, "dh": {"columns": "d a alpha theta", "kinds": "RP", "rows": rows}})
+    first_row, second_row = (line.split() for line in dh_row_texts(text, [0.1, 0.4]))
+    assert first_row[2::2] == ["0.500", "0.000", "0.000", "5.730"]
+    assert second_row[2::2] == ["0.700", "0.200", "90.000", "10.000"]

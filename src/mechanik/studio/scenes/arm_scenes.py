@@ -11,6 +11,7 @@ import numpy as np
 
 from mechanik import gallery
 from mechanik.formats import arm_2d, arm_3d, read_json
+from mechanik.formats.arm_tables import read_joint_kinds
 from mechanik.gallery.construction import BLUE, DARK, GREY, ORANGE, RED, add_default_shapes, add_shapes, block, hub
 from mechanik.gallery.robot_arms import ZALO_BOXES, ZALO_JOINTS
 from mechanik.model import Builder, Mechanism, ShapeInstance
@@ -254,23 +255,23 @@ def dh_table_json() -> str:
 
 
 def dh_row_texts(text: str, values: list[float]) -> list[str]:
-    """Return the rows of a DH table with the present joint angles; empty if the text cannot be parsed.
-
-    All rows are shown as revolute joints.
+    """Return the rows of a DH table with the present joint values; empty if the text cannot be parsed.
 
     Args:
         text: the table as JSON.
-        values: joint values, rad.
+        values: joint values, rad or m.
     """
     try:
         table = json.loads(text)["dh"]
         columns = table.get("columns", "d a alpha theta").split()
         has_degrees, is_theta_start = table.get("degrees", True), table.get("theta") == "start"
+        revolute_flags = read_joint_kinds(table.get("kinds", "revolute"), len(table["rows"]))
         lines: list[str] = []
-        for k, (row, value) in enumerate(zip(table["rows"], values, strict=False)):
+        for k, (row, is_revolute, value) in enumerate(zip(table["rows"], revolute_flags, values, strict=False)):
             cells = dict(zip(columns, (float(cell) for cell in row), strict=True))
-            joint_value = math.degrees(value) if has_degrees else value
-            cells["theta"] = joint_value if is_theta_start else cells["theta"] + joint_value
+            joint_value = math.degrees(value) if is_revolute and has_degrees else value
+            moving_column = "theta" if is_revolute else "d"
+            cells[moving_column] = joint_value if is_theta_start else cells[moving_column] + joint_value
             cell_texts = "  ".join(f"{name} {cells[name]:8.3f}" for name in ("d", "a", "alpha", "theta"))
             lines.append(f"{k + 1}  {cell_texts}")
         return lines
