@@ -5,6 +5,8 @@ import pytest
 from scene_player import ScenePlayer
 
 from mechanik.spatial import translation
+from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
+from mechanik.studio.messages.requests import StartLinkDrag
 
 
 def goal_of(player, side):
@@ -49,3 +51,13 @@ def test_hands_that_keep_their_turn_keep_the_one_that_they_have():
         np.testing.assert_allclose(player.mechanism.pose("right_hand", player.q)[:3, :3], before, atol=1e-5)
         player.set("turned", False)
         assert {goal_of(player, side).kind for side in ("left", "right")} == {"point"}
+
+
+@pytest.mark.parametrize(("control", "values"), [("motion", ("wave",)), ("gaze", (False, True))])
+def test_a_control_does_not_end_the_drag_of_a_link(control, values):
+    """Once the scene removed the goal of the drag, whose number it used for a goal that does not exist."""
+    with ScenePlayer("humanoid") as player:
+        player.session.handle_request(StartLinkDrag(link="left_hand", at=(0.0, 0.0, 0.0)))
+        for value in values:
+            player.set(control, value)
+        assert LINK_DRAG_GOAL in [goal.number for goal in player.session.goals]

@@ -20,6 +20,8 @@ from mechanik.studio.scenes.scene_base import AnimatedScene
 from mechanik.studio.scenes.scene_controls import FAINT_COLOUR, choice, make_curve, slider, switch
 from mechanik.validation import read_only
 
+NO_GOAL = -1
+"""Goal number that no goal has."""
 FEET = tuple(f"foot{k}" for k in range(1, 7))
 SWING_PHASE_SHARE = 0.5
 """Share of a stride in which a foot swings; with 0.5, three feet are always on the ground (tripod gait)."""
@@ -164,7 +166,7 @@ class HumanoidScene(AnimatedScene):
             for side in SIDES
         }
         self.gaze_goal = self._add_gaze_goal()
-        self.pelvis_goal = 0
+        self.pelvis_goal = NO_GOAL
         self._update_balance()
 
     def on_control_changed(self, name: str) -> None:
@@ -177,7 +179,7 @@ class HumanoidScene(AnimatedScene):
                 self.change_goal(number, kind=self._hand_goal_kind())
         elif name == "gaze":
             self.remove_goal(self.gaze_goal)
-            self.gaze_goal = self._add_gaze_goal() if self.is_on("gaze") else 0
+            self.gaze_goal = self._add_gaze_goal() if self.is_on("gaze") else NO_GOAL
         elif name.endswith("foot"):
             side = name.removesuffix("_foot")
             if side in self.foot_goals:
@@ -188,7 +190,7 @@ class HumanoidScene(AnimatedScene):
         elif name == "motion":
             self.phase = 0.0
             self.remove_goal(self.pelvis_goal)
-            self.pelvis_goal = 0
+            self.pelvis_goal = NO_GOAL
             if self.text("motion") == "squat":
                 self.pelvis_goal = self.add_goal("pose", "pelvis", self.home_poses["pelvis"], name="pelvis")
             self.move_goals({self.hand_goals[side]: self.home_poses[f"{side}_hand"] for side in SIDES})
