@@ -185,13 +185,14 @@ def test_the_explanation_contains_loops_and_mobility():
     text = bar.explain()
     assert "closing_joint closes a loop: 5 scalar constraints." in text
     assert (
-        "mobility in this configuration is 1 dof. The count gives -2, but 3 of the constraints are redundant: Z" in text
+        "mobility in this configuration is 1 dof. Grübler's count gives -2, but 3 of the constraints are redundant: Z"
+        in text
     )
     bar.q = bar.q + 0.1
     assert "A loop is not closed in this configuration" in bar.explain()
     text = gallery.make("stewart_platform").explain("platform")
     assert "close 6 loops: 18 scalar constraints" in text
-    assert "is 6 dofs, equal to the count" in text
+    assert "is 6 dofs, equal to Grübler's count" in text
 
 
 def test_the_part_of_a_chain_that_has_a_closed_form_is_found():

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClosureGap:
-    """The violation of a closure, in the axes of the joint that closes it.
+    """The violation of a closure: the frame on the link relative to the end of the joint, in the axes of motion.
+
+    The axes of motion of a goal are its own axes or those of the world (`Goal.axes`).
 
     Attributes:
         position: (3,), m.
@@ -72,6 +74,7 @@ class Closure:
     Raises:
         InvalidArgument: `link` is not a link.
         StructureError: the joint cannot close a loop, or is a child of `link`.
+        ShapeError, NotFinite, NotARotation: `at` is not a pose.
 
     Example:
         >>> closure = mk.gallery.four_bar().closure("closing_joint")
@@ -172,7 +175,7 @@ class Closure:
         X_joint_end = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
         uses_world_axes = self.joint._is_in_world_axes()
         R_joint_axes = X_world_joint[:3, :3].T if uses_world_axes else quaternion.to_matrix(self.joint.axes_wxyz)
-        # the rotation is conjugated, so the identity stays the identity
+        # the motion of a joint is X_joint_end = A T R A' with A = R_joint_axes; the result is T R = A' X_joint_end A
         return make_pose(R_joint_axes.T @ X_joint_end[:3, :3] @ R_joint_axes, R_joint_axes.T @ X_joint_end[:3, 3])
 
     def _mark_ends_changed(self) -> None:

@@ -62,7 +62,7 @@ def closure_function(name: str) -> Callable[..., Any]:
 
 
 class LoopKinematics:
-    """The methods of `Mechanism` for closed loops: assembly and the Jacobian of the closed mechanism.
+    """The methods of `Mechanism` for closed loops: assembly, and the Jacobian with closed loops.
 
     The assembly is implemented in `mechanik.closure`.
     """
@@ -82,22 +82,24 @@ class LoopKinematics:
         `q0` as possible. The mechanism does not move; `mechanism.apply(assembly)` moves it.
 
         Args:
-            inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full rotations counted. A joint
-                with a quaternion can be an input only with all its dofs (`base`). A joint that closes a loop may be an
-                input. Its value is not part of q, so its full rotations are counted from `Closure.joint_values` at
-                `q0`, or from the previous assembly. None: only close the loops.
+            inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full rotations counted. Rotations
+                of a joint with a quaternion can be inputs only together with all its dofs (`base`). A joint that closes
+                a loop may be an input. Its value is not part of q, so its full rotations are counted from its present
+                value, or from the previous assembly. None: only close the loops.
             q0: start configuration, (nq,), where loops may be violated; or the previous assembly, which also contains
                 the direction of motion. Default: the present configuration.
             steps: minimum number of steps.
-            weights: by joint or dof, the cost of its motion if several motions are possible; default 1.
+            weights: by joint or dof, the cost of its motion (above 0) if several motions are possible; default 1.
 
         Returns:
             The assembly: `assembly.q` and its status. Failure is a status, not an exception.
 
         Raises:
             LimitsError: `steps` is not an integer of 1 or more.
-            ShapeError: an input or `q0` has the wrong shape.
+            ShapeError, NotFinite: an input or `q0` has the wrong shape or is not finite.
             UnknownName: no joint or dof has that name.
+            DoFError: an input is a fixed joint, or a dof that the joint does not have.
+            ObjectiveError: a weight is not above 0, or inputs contradict each other.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -117,7 +119,7 @@ class LoopKinematics:
         """Assemble for a sequence of input values; each assembly starts from the previous one.
 
         Args:
-            inputs: values by joint, (T,) for a joint of one dof, (T, n) for a joint of n dofs; m or rad.
+            inputs: values by joint or dof, (T,) for one dof, (T, n) for a joint of n dofs; m or rad.
             q0: as in `assemble`.
             weights: as in `assemble`.
 
@@ -127,6 +129,7 @@ class LoopKinematics:
         Raises:
             ShapeError: an array has the wrong shape, or the arrays differ in T.
             NotFinite: an input is not finite.
+            UnknownName, DoFError, ObjectiveError: as in `assemble`.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -163,6 +166,8 @@ class LoopKinematics:
         Raises:
             LimitsError: `limit`, `max_attempts` or `max_seconds` is not positive.
             StructureError: the mechanism has neither a loop nor a joint constraint.
+            InvalidArgument: `rng` is not a generator.
+            ShapeError, NotFinite, UnknownName, DoFError, ObjectiveError: as in `assemble`.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -195,9 +200,12 @@ class LoopKinematics:
             The Jacobian, the transmission to all dofs, and the dependent and undetermined dofs.
 
         Raises:
-            StructureError: a loop or joint constraint is violated at q, or an input is invalid.
-            DoFError: an input is a fixed joint, or one of several rotations of a joint that closes a loop.
+            StructureError: a loop or joint constraint is violated at q, or an input is repeated, not a name, or the
+                name of a joint without a child link.
+            DoFError: an input is a fixed joint, a dof that the joint does not have, or one of several rotations of a
+                joint that closes a loop.
             UnknownName: no link, joint or dof has that name.
+            ShapeError, NotFinite: q or `point` has the wrong shape or is not finite.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -213,7 +221,7 @@ class LoopKinematics:
 class AllowedCollisions:
     """The part of `Mechanism` that stores which pairs of links the collision check skips.
 
-    Pairs are stored by link object, so they stay valid when a link is renamed or removed.
+    Pairs are stored by link object, so that renaming a link does not change them; pairs with removed links are ignored.
     """
 
     _allowed_pairs: dict[tuple[Link, Link], str] | None = None
@@ -283,19 +291,19 @@ class NamedConfigurations(MutableMapping[str, Array]):
     reordered; new entries have the value of `neutral`.
     """
 
-    def __init__(self, space: Callable[[], ConfigurationSpace]) -> None:
-        self._space = space
+    def __init__(self, get_space: Callable[[], ConfigurationSpace]) -> None:
+        self._get_space = get_space
         self._values: dict[str, dict[str, float]] = {}
 
     def __getitem__(self, name: str) -> Array:
-        space, values = self._space(), self._values[name]
+        space, values = self._get_space(), self._values[name]
         q = space.neutral()
         for k, label in enumerate(space.q_names):
             q[k] = values.get(label, q[k])
         return read_only(q)
 
     def __setitem__(self, name: str, q: ArrayLike) -> None:
-        space = self._space()
+        space = self._get_space()
         values = space.check_q(q)
         if values.ndim != 1:
             raise ShapeError(f"configuration {name!r} must be one q, not an array of shape {values.shape}")
@@ -321,8 +329,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     is the order of their creation; for a file this is the order of the file.
 
     Args:
-        roots: root frames of the trees; trees that are reachable by closures, couplings and joint constraints are
-            added.
+        roots: one or several frames; the mechanism has their trees, and all trees that are reachable from these by
+            closures, couplings and joint constraints.
         name: name of the mechanism.
         warnings: messages of a reader, for the user.
 
@@ -330,7 +338,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         name: name of the mechanism.
         warnings: messages of a reader, for the user.
         configurations: named configurations, such as the key frames of a file; name to q (nq,).
-        extras: data of a file that the graph cannot represent, by subject and joint; stored for writers.
+        extras: data of a file that the graph cannot represent, by category, such as `extras["limits"]`.
 
     Raises:
         InvalidArgument: a root is not a frame.
@@ -350,7 +358,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self.configurations = NamedConfigurations(lambda: self.space)
         """Named configurations, such as the key frames of a file."""
         self.extras: dict[str, Any] = {}
-        """Data of a file that the graph cannot represent, by subject and joint; stored for writers."""
+        """Data of a file that the graph cannot represent, by category, such as `extras["limits"]`."""
         frames = find_roots(roots)
         # goals with a closure are found through their links, so that a goal is removed when its closure is undone
         self._initial_roots = (
@@ -378,7 +386,10 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     @property
     def revision(self) -> tuple[int, ...]:
-        """Version numbers that change with every edit of the graph; caches compare them to detect edits."""
+        """Version numbers that change with every edit of links, joints and constraints; caches compare them.
+
+        New joint values, shapes and goal poses do not change these numbers.
+        """
         self._update_if_edited()
         return self._indexed_revision
 
@@ -598,7 +609,8 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         Raises:
             UnknownName: no joint or dof has that name.
             ShapeError: `values` is not a mapping, or a value has the wrong length.
-            DoFError: the joint is fixed.
+            NotFinite: a value is not finite.
+            DoFError: the joint is fixed, or does not have the dof.
             CouplingError: the joint closes a loop or has no child link, or a mimic joint disagrees with its leader.
 
         Example:
@@ -688,7 +700,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             point: (3,), in the link's frame, m; default: the link's origin.
 
         Returns:
-            World velocity (linear, angular) of the point for each entry of v, (..., 6, nv).
+            World velocity of the point and angular velocity of the link per entry of v, (..., 6, nv).
 
         Raises:
             UnknownName: no link has that name.

@@ -15,7 +15,7 @@ from mechanik.validation import format_count
 
 
 def explain_mechanism(mechanism: Mechanism, link: str | None = None) -> str:
-    """Describe a mechanism as text, with a paragraph for each chain.
+    """Describe a mechanism as text: a paragraph for the mechanism and one for each chain.
 
     Args:
         mechanism: the mechanism.
@@ -59,14 +59,19 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
         problem = "A loop is not closed"
         if mechanism.joint_constraints:
             problem += " or a joint constraint is violated"
-        return f"{text} {problem} in this configuration, so its mobility is unknown; the count gives {counts.gruebler}."
+        return (
+            f"{text} {problem} in this configuration, so the mobility is unknown; "
+            f"Grübler's count gives {counts.gruebler}."
+        )
     text += f" Its mobility in this configuration is {format_count(counts.dof, 'dof')}"
     analysis = structure(mechanism)
     if redundant_count := counts.redundant_constraints:
         redundancy_clause = f"{redundant_count} of the constraints {'is' if redundant_count == 1 else 'are'} redundant"
-        text += f". The count gives {counts.gruebler}, but {redundancy_clause}: {_describe_redundant_rows(analysis)}."
+        text += (
+            f". Grübler's count gives {counts.gruebler}, but {redundancy_clause}: {_describe_redundant_rows(analysis)}."
+        )
     else:
-        text += ", equal to the count."
+        text += ", equal to Grübler's count."
     return " ".join([text, *describe_structure(analysis)])
 
 

@@ -1,8 +1,8 @@
 """Reading of mesh files: triangles of STL and OBJ, colours of MTL, and the files that a mesh references.
 
-The content of a file is not trusted. A mesh references files (materials, buffers, images) by relative paths. Only file
-types that meshes need are accepted, up to a size limit, and images only with a valid image header. A function of the
-caller opens the referenced files.
+The content of a file is not trusted. A mesh references files (materials, buffers, images) by name. Only file types that
+meshes need are accepted, up to a size limit, and images only with a valid image header. The caller provides the
+function that opens the referenced files, and decides which files it may open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mechanik.errors import FormatError, InvalidOperation
 from mechanik.spatial.array import Array
 
 MAX_COORDINATE = 1e6
-"""Largest coordinate, in the file's unit; vertices beyond it, or not finite, are invalid."""
+"""Largest absolute value of a coordinate, in the file's unit; a vertex with a larger or non-finite one is invalid."""
 
 
 def is_valid_vertex(vertex: tuple[float, float, float]) -> bool:
@@ -57,14 +57,14 @@ def check_vertices(name: str, triangles: Array) -> None:
 MAX_REFERENCED_FILES = 64
 """Largest number of files that a mesh may reference; meshes of robots reference up to about ten."""
 SEARCHED_BYTES_PER_END = 2**19
-"""Bytes searched for names at the start and at the end of a file; names are before or after the numerical data."""
+"""Bytes searched for names at each end of a file; names are before or after the numerical data."""
 MAX_SEARCHED_BYTES = 2**29
 """Bytes searched in total; limits the time for models that reference the same file thousands of times."""
 MAX_NAME_LENGTH = 400
 """Largest length of the name of a referenced file, bytes."""
 MAX_BYTES = {"mtl": 2**20, "png": 16 * 2**20, "jpg": 16 * 2**20, "bin": 64 * 2**20}
 """Largest size of a referenced file by type, bytes; larger files are ignored."""
-MAX_IMAGE_PIXELS = 4096
+MAX_IMAGE_SIDE = 4096
 """Largest width and height of an image, pixels; a decoded pixel needs four bytes."""
 
 _MATERIAL_LIBRARY = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
@@ -79,7 +79,7 @@ _REFERENCE_PATTERNS = {
     "gltf": (_URI_REFERENCE, ("bin", "png", "jpg")),
 }
 FORMATS_WITH_REFERENCES = ("obj", "dae", "gltf")
-"""Extensions of meshes that reference other files."""
+"""Extensions of meshes that can reference other files."""
 _TEXTURE_OPTION = re.compile(r"-[A-Za-z]+|on|off|[-+]?[\d.]+(?:e[-+]?\d+)?")
 """An option, or a value of an option, before the name of an image in an .mtl file: `-s 2 2 1 wood.png`."""
 
@@ -148,7 +148,10 @@ def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
 
 
 def resolve_relative_uri(uri: str, name: str) -> str:
-    """Resolve `name`, as it is written in the file `uri`, relative to the folder of `uri`."""
+    """Resolve `name`, as it is written in the file `uri`, relative to the folder of `uri`.
+
+    An absolute path or URI is only decoded.
+    """
     decoded_name = unquote(name).replace("\\", "/")
     if "://" in decoded_name or decoded_name.startswith(("/", "file:")) or re.match("[A-Za-z]:", decoded_name):
         return decoded_name
@@ -168,13 +171,16 @@ def file_extension(uri: str) -> str:
 
 
 def is_safe_to_show(kind: str, data: bytes) -> bool:
-    """Return whether the content is small enough for a web page to decode, and, for images, has a valid header."""
+    """Return whether the content is small enough for a web page to decode and, for images, has a valid header.
+
+    `kind` is a key of `MAX_BYTES`. An empty file is not safe.
+    """
     if not 0 < len(data) <= MAX_BYTES[kind]:
         return False
     if kind not in ("png", "jpg"):
         return True
     size = image_size(data)
-    return size is not None and min(size) > 0 and max(size) <= MAX_IMAGE_PIXELS
+    return size is not None and min(size) > 0 and max(size) <= MAX_IMAGE_SIDE
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
@@ -186,11 +192,12 @@ def image_size(data: bytes) -> tuple[int, int] | None:
         return None
     offset = 2
     while offset + 9 <= len(data) and data[offset] == 0xFF:
-        marker, size = data[offset + 1], int.from_bytes(data[offset + 2 : offset + 4], "big")
+        marker, segment_length = data[offset + 1], int.from_bytes(data[offset + 2 : offset + 4], "big")
+        # a start-of-frame segment
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack(">HH", data[offset + 5 : offset + 9])
             return width, height
-        offset += 2 + max(size, 2)
+        offset += 2 + max(segment_length, 2)
     return None
 
 
@@ -276,7 +283,7 @@ MAX_FACE_VERTICES = 1000
 
 
 def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = False) -> dict[str, Array]:
-    """Read the triangles of an OBJ file by material; faces with more vertices become triangle fans.
+    """Read the triangles of an OBJ file by material; a face with more than three vertices becomes a triangle fan.
 
     Args:
         name: name of the file, for messages.
@@ -298,8 +305,8 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
             "Simplify the mesh"
         )
     vertices: list[tuple[float, float, float]] = []
-    faces: dict[str, list[int]] = {"": []}
-    corners, triangle_count = faces[""], 0
+    corners_by_material: dict[str, list[int]] = {"": []}
+    corners, triangle_count = corners_by_material[""], 0
     invalid_indices: set[int] = set()
     for line_number, line in enumerate(data.splitlines(), start=1):
         fields = line.split(None, MAX_FACE_VERTICES + 1)
@@ -323,7 +330,7 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
                 for second_corner, third_corner in pairwise(face[1:]):
                     corners += (face[0], second_corner, third_corner)
             elif fields[0] == b"usemtl":
-                corners = faces.setdefault(_decode(b" ".join(fields[1:])), [])
+                corners = corners_by_material.setdefault(_decode(b" ".join(fields[1:])), [])
         except FormatError:
             raise
         except (ValueError, IndexError):
@@ -336,12 +343,13 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
             )
     points = np.array(vertices, dtype=np.float64).reshape(-1, 3)
     return {
-        material: points[np.array(indices, dtype=np.int64)].reshape(-1, 3, 3) for material, indices in faces.items()
+        material: points[np.array(indices, dtype=np.int64)].reshape(-1, 3, 3)
+        for material, indices in corners_by_material.items()
     }
 
 
 def read_mtl(data: bytes) -> dict[str, tuple[float, float, float, float]]:
-    """Return the colour (r, g, b, a, each 0 to 1) of each material; unreadable lines are ignored."""
+    """Return the colour (r, g, b, a, each 0 to 1) of each material that has one; unreadable lines are ignored."""
     colours: dict[str, tuple[float, float, float, float]] = {}
     material, rgb, opacity = "", None, 1.0
     for line in [*data.splitlines(), b"newmtl"]:
@@ -397,7 +405,8 @@ class MeshSurface:
 
     Attributes:
         vertices: (V, 3), in the file's frame and unit, without duplicates.
-        triangles: (T, 3), indices of vertices, T > 0; counter-clockwise as seen from outside.
+        triangles: (T, 3), indices of vertices, T > 0, in the order of the file; usually counter-clockwise as seen from
+            outside.
         rgba: colour from the file, each value 0 to 1; None if the file has none.
     """
 
@@ -420,14 +429,15 @@ def read_surfaces(
         data: content of the file.
         read_file: returns the content of a referenced file, for the materials of an .obj; see `MeshDependencies`.
         max_triangles: largest number of triangles.
-        reject_invalid: whether an invalid triangle (see `MAX_COORDINATE`) is an error, since it leaves a hole;
-            otherwise it is dropped.
+        reject_invalid: whether a triangle with an invalid vertex (see `MAX_COORDINATE`) is an error; otherwise the
+            triangle is dropped, which leaves a hole.
 
     Returns:
         The surfaces; an empty list if there are no triangles.
 
     Raises:
-        FormatError: the format is unknown, the file is damaged, or `reject_invalid` is set and a triangle is invalid.
+        FormatError: the format is not STL or OBJ, the file is damaged, or `reject_invalid` is set and a vertex is
+            invalid.
         InvalidOperation: the file is too large, or has more than `max_triangles` triangles.
     """
     extension, name = file_extension(uri), uri.replace("\\", "/").split("/")[-1][:80]
@@ -449,7 +459,9 @@ def read_surfaces(
         raise FormatError(
             f"{name}: meshes of type '{extension}' cannot be read, only {' and '.join(READABLE_EXTENSIONS)}"
         )
-    surfaces = [_make_surface(corners, colours.get(material)) for material, corners in triangles_by_material.items()]
+    surfaces = [
+        _make_surface(triangles, colours.get(material)) for material, triangles in triangles_by_material.items()
+    ]
     return [surface for surface in surfaces if surface is not None]
 
 

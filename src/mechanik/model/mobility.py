@@ -71,6 +71,7 @@ def mobility(mechanism: Mechanism, tolerance: float = 1e-6, q: ArrayLike | None 
 
     Raises:
         InvalidArgument: `mechanism` is not a mechanism.
+        ShapeError, NotFinite: q has the wrong shape or is not finite.
 
     Example:
         >>> mk.mobility(mk.gallery.four_bar()).dof
@@ -92,7 +93,10 @@ def count_mobility(system: LinearizedSystem, tolerance: float = 1e-6) -> Mobilit
 
 
 def closure_jacobian(mechanism: Mechanism, closure: Closure) -> Array:
-    """Return the Jacobian of a satisfied closure, (constrained dofs, nv); m and rad per unit of v."""
+    """Return the Jacobian of a closure at the present configuration, (constrained dofs, nv); m and rad per unit of v.
+
+    It is exact only if the closure is satisfied.
+    """
     return linearize_closure(mechanism, closure, NumpyKinematics(mechanism.kinematics, mechanism.q)).J
 
 
@@ -128,8 +132,8 @@ class IdleMotion:
 def find_idle_motions(mechanism: Mechanism, system: LinearizedSystem) -> list[IdleMotion]:
     """Find all idle motions at a generic configuration.
 
-    Only the joints at the two ends of the idle part move. So the motion is in the null space of the columns of these
-    joints.
+    Only the joints at the two ends of the idle part move. So the motion is in the null space of those columns of A that
+    belong to these joints.
     """
     if system.dof == 0 or not len(system.A):
         return []
@@ -169,7 +173,7 @@ def _links_moving_together(mechanism: Mechanism, joints: tuple[Joint, ...]) -> t
 
     If a joint is below the other joint, the part is between the two joints, and the links below the lower joint are at
     rest. Otherwise each joint moves a piece of the part, and both pieces have the same velocity. The velocities must be
-    compared because a closure with free translations does not make them equal.
+    compared because a closure with free translations does not make them equal. For a single joint both are the world.
     """
     if len(joints) < 2:
         return None, None
@@ -278,7 +282,7 @@ class Loop:
     """A group of closures and joint constraints that share moving joints; two groups share no dof.
 
     Attributes:
-        closures, joint_constraints: by name.
+        closures, joint_constraints: names of the closures and joint constraints.
         dofs: names as in `ConfigurationSpace.v_names`.
         mobility: mobility of the group alone.
         inputs: the mechanism's inputs that belong to this group.
@@ -305,12 +309,12 @@ class Structure:
         generic_dof: the mobility near q. If it is less than the mobility at q, q is a change point, where several
             branches meet. It is zero if all motions at q are only infinitesimal (a shaky mechanism).
         inputs: dofs that determine all other dofs except idle motions. Joints of a single dof are preferred, then
-            joints of several dofs (translations first), then floating bodies; among these, joints near the root, then
-            the order of v. The inputs are chosen at a random configuration near q. If all dofs of a joint with a
-            quaternion are inputs, the name is that of the joint (`base`), since its angles are not entries of q. If
-            only some of its dofs are inputs, the names are rotations about the axes of the joint (`base.EX`), which
-            have velocities but no values. `closed_jacobian` accepts all these names; `assemble` accepts all except such
-            single rotations.
+            joints of two or three dofs (translations first), then joints of more dofs (floating bodies); within each
+            class, joints near the root are preferred, then the order of v. The inputs are chosen at a random
+            configuration near q. If all dofs of a joint with a quaternion are inputs, the name is that of the joint
+            (`base`), since its angles are not entries of q. If only some of its dofs are inputs, its rotations have
+            names such as `base.EX`: rotations about the axes of the joint, which have velocities but no values.
+            `closed_jacobian` accepts all names, `assemble` all except these rotations.
         passive_dofs: dofs that the inputs move.
         immobile_dofs: dofs that loops or limits keep at rest.
         idle_motions: motions of a part that move nothing else, each as the names of its joints.
@@ -353,7 +357,7 @@ class StructureAnalysis:
         system_at_q: the linearized constraints at q.
         generic_system: the linearized constraints at the configuration of largest rank near q; at q if there is none.
         neighbours: the linearized constraints at several configurations near q.
-        rank: rank of the constraints near q.
+        rank: rank of the constraints near q; the number of movable dofs if all motions at q are only infinitesimal.
         idle_motions: motions of a part that move nothing else.
         inputs: indices in v.
     """
@@ -381,7 +385,8 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
 
     Args:
         mechanism: the mechanism.
-        q: (nq,), with all loops closed to 1e-6 (m and rad); default: the present configuration.
+        q: (nq,), with all loops closed to 1e-6 (m and rad) and all joint constraints satisfied; default: the present
+            configuration.
 
     Returns:
         The structure.
@@ -389,6 +394,7 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
     Raises:
         InvalidArgument: `mechanism` is not a mechanism.
         StructureError: a closure or joint constraint is violated at q.
+        ShapeError, NotFinite: q has the wrong shape or is not finite.
 
     Example:
         >>> mk.structure(mk.gallery.four_bar()).overconstrained
@@ -420,7 +426,7 @@ def structure(mechanism: Mechanism, q: ArrayLike | None = None) -> Structure:
 def analyse_structure(
     mechanism: Mechanism, q: Array, movable_dofs: Mask | None = None, tool: str | None = None
 ) -> StructureAnalysis:
-    """Linearize the constraints at q and near q.
+    """Linearize the constraints at q and near q, find the idle motions, and choose the inputs.
 
     Args:
         mechanism: the mechanism.

@@ -76,12 +76,12 @@ class NumpyKinematics:
         for node in kinematics.nodes:
             parent = int(node[PARENT])
             X = make_pose(node[:9].reshape(3, 3), node[9:12])
-            X, columns = _move_node(X if parent < 0 else self.X_world_nodes[parent] @ X, node, q)
+            X, twists = _move_node(X if parent < 0 else self.X_world_nodes[parent] @ X, node, q)
             self.X_world_nodes.append(X)
-            self.node_twists.append(columns)
+            self.node_twists.append(twists)
 
     def link_kinematics(self, link: str | None) -> LinkKinematics:
-        """Return pose and Jacobian of a link by name; None is the world."""
+        """Return pose and Jacobian of a link by name; None is the world. Raises `UnknownName`."""
         jacobian = np.zeros((6, self.kinematics.space.nv))
         if link is None:
             return LinkKinematics(np.eye(4), jacobian, frozenset())
@@ -105,7 +105,7 @@ class NumpyKinematics:
 
 
 def _move_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
-    """Move a node from its world pose X (4, 4) at zero.
+    """Move a node from X, its world pose (4, 4) at joint value zero.
 
     Returns:
         The world pose of the moved node, and its indices in v, each with the twist (6,) at the world origin.

@@ -91,7 +91,7 @@ class ScrewAxes:
     """The axes of a chain of n revolute joints.
 
     Attributes:
-        names: names of the joints, base first.
+        names: names of the joints as in `ConfigurationSpace.q_names`, base first.
         columns: (n,), index of each joint in q.
         directions: (n, 3), unit vectors in the base frame at zero angles.
         points: (n, 3), a point on each axis in the base frame, m.
@@ -116,7 +116,10 @@ class ScrewAxes:
 
     @property
     def size(self) -> float:
-        """Approximate reach of the arm, m; the unit for tolerances of lengths."""
+        """Approximate reach of the arm, m, to which tolerances of lengths are relative.
+
+        It is the largest distance of the tip, or of the next joint, from an axis at zero angles; 1 if it would be zero.
+        """
         tip_offsets = self.home[:3, 3] - self.points
         reach = float(length(cross(self.directions, tip_offsets)).max(initial=0.0))
         for k in range(self.n - 1):
@@ -145,14 +148,16 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
         base: name of a link above `link`; default: the world.
 
     Raises:
+        UnknownName: no link has that name.
         StructureError: `base` is not above `link`.
-        NoClosedForm: a joint of the chain is prismatic, spherical or a mimic joint.
+        NoClosedForm: a joint of the chain is prismatic, spherical or a mimic joint. A mimic joint with ratio 1 and
+            offset 0 is allowed if its leader is not in the chain.
     """
     space = kinematics.space
     rows: list[Array] = []
     names: list[str] = []
     columns: list[int] = []
-    # pose of the present node in the base, and in the previous axis
+    # pose of the present node relative to the base, and relative to the previous axis
     X_base_node, X_axis_node = np.eye(4), np.eye(4)
     directions: list[Array] = []
     points: list[Array] = []

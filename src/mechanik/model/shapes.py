@@ -120,7 +120,7 @@ class Mesh:
 
     Attributes:
         uri: name of the file as in the model.
-        scale: factors along x, y and z.
+        scale: factors along x, y and z, from the file's unit to m.
         path: the file on disk; None if it was not found. The path is ignored in comparisons.
 
     Raises:
@@ -159,7 +159,7 @@ class HalfSpace:
 
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class HeightField:
-    """A terrain as a grid of heights, centred at its frame and solid down to `bottom`.
+    """A terrain as a grid of heights, centred at its frame in x and y, and solid down to `bottom`.
 
     Each cell consists of two triangles; their common edge is the diagonal from the corner with lower x and y to the
     corner with higher x and y, as in MuJoCo.
@@ -332,7 +332,7 @@ def check_shape_instances(shapes: Iterable[ShapeInstance], owner: str) -> tuple[
         owner: subject of error messages, such as `link 'hand': collisions`.
 
     Raises:
-        InvalidArgument: an entry is not a `ShapeInstance`.
+        InvalidArgument: `shapes` is not a list or another iterable, or an entry is not a `ShapeInstance`.
     """
     if isinstance(shapes, str | Shape | ShapeInstance) or not isinstance(shapes, Iterable):
         raise InvalidArgument(f"{owner} must be a list such as [ShapeInstance(Box((1, 1, 1)))], not {shapes!r}")
@@ -352,7 +352,7 @@ class Inertial:
     Attributes:
         mass: kg.
         pose: X_link_inertia, the centre of mass and the axes of the inertia.
-        inertia: (ixx, ixy, ixz, iyy, iyz, izz), kg m^2, in the frame `pose`.
+        inertia: (ixx, ixy, ixz, iyy, iyz, izz), kg m^2, about the centre of mass, in the axes of `pose`.
 
     Raises:
         NotFinite: a number is not finite.
