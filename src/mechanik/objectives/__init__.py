@@ -1,7 +1,7 @@
 """Objectives of inverse kinematics, and the residual relations into which they are translated.
 
 Input: links and joints by name, targets in m and rad. Output: relations, residuals, Jacobians and errors.
-This package may import `model` and the layers below it, nothing else.
+Of the layers, this package may import `collision`, `model` and those below, nothing else.
 """
 
 from mechanik.objectives.centre_of_mass import CentreOfMass

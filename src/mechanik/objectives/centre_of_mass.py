@@ -45,6 +45,8 @@ class PolygonEdge:
 def as_polygon(points: ArrayLike, label: str) -> Array:
     """Return the corners (n, 2) of the convex hull of points (m, 2) or (m, 3), counter-clockwise; z is ignored.
 
+    There are two corners if all points are on a line, and one if they coincide.
+
     Args:
         label: label of the polygon, for messages.
 
@@ -64,13 +66,13 @@ def as_polygon(points: ArrayLike, label: str) -> Array:
 
 
 def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge, ...]:
-    """Return the edges of a convex polygon (n, 2), with bands that keep a distance of `margin` (m) from each edge.
+    """Return the edges of a convex polygon (n, 2), with bands that keep at least `margin` (m) from each edge.
 
     Args:
         label: label of the objective, for messages.
 
     Raises:
-        ObjectiveError: the margin is negative or leaves no area.
+        ObjectiveError: the margin is negative or leaves no area, or is positive for a polygon without area.
     """
     if margin < 0.0:
         raise ObjectiveError(f"margin of {label} is {margin:g} m; it must not be negative")
@@ -133,7 +135,7 @@ def _doubled_signed_area(a: Array, b: Array, c: Array) -> float:
 
 
 def _clip(corners: Array, edge: PolygonEdge) -> Array:
-    """Clip a convex polygon to the inner side of an edge."""
+    """Clip a convex polygon (n, 2) to the points inside the band of an edge."""
     assert edge.band is not None
     depths = (corners - edge.start[:2]) @ edge.inward_normal - edge.band[0]
     clipped_corners: list[Array] = []
@@ -157,16 +159,17 @@ class CentreOfMass(Objective):
     Args:
         target: (3,), m, in the world, or in the link `relative_to`.
         support: instead of a target, points (n, 2) or (n, 3), m, in the same frame. The centre of mass, projected along
-            z, must be inside the convex hull of the points; its height is free.
+            z of this frame, must be inside the convex hull of the points; its height is free.
         margin: m, smallest allowed distance of the projected centre of mass from the edges of the hull.
         relative_to: link in whose frame target and support are given; None: the world.
         links: links whose masses count, by name or as `Link`; None: all links with a mass.
-        dof: constrained coordinates of the target, one or more of X Y Z.
+        dof: constrained coordinates of the target, one or more of X Y Z; not used with `support`.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: neither target nor support is given, or both; or the margin leaves no area.
+        ObjectiveError: neither target nor support is given, or both; or the margin is negative or leaves no area.
         DoFError: `dof` is empty or contains a rotation.
+        ShapeError, NotFinite: an array has the wrong shape or is not finite.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -270,6 +273,6 @@ class CentreOfMass(Objective):
 
 
 def _edge_axes(inward_normal: Array) -> Array:
-    """Return axes (3, 3) with x along `inward_normal` (2,) and z up."""
+    """Return axes (3, 3) with x along `inward_normal` (2,) and unchanged z."""
     x, y = inward_normal.tolist()
     return np.array([[x, -y, 0.0], [y, x, 0.0], [0.0, 0.0, 1.0]])

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mechanik.collision import Collider, Obstacle
 
 CLEARANCE_TOLERANCE = 1e-9
-"""m; a distance up to this much below the clearance still meets the objective."""
+"""m; a distance up to this much below the clearance still meets the objective. It is also the angle tolerance, since
+the rows of functions count as angles."""
 ACTIVATION_DISTANCE = 0.2
 """m beyond the clearance; pairs farther apart have a constant residual. With a larger value a solver reacts earlier
 and needs more distance queries."""
@@ -27,8 +28,9 @@ and needs more distance queries."""
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clearance(Objective):
-    """Goal: links keep a clearance from each other and from obstacles; the residual rows are distances in m.
+    """Goal: links keep a clearance from each other and from obstacles.
 
+    A residual row is the distance of a pair minus the clearance (m) if this is negative, otherwise zero.
     At level 0, the default, goals of lower levels cannot violate the clearance: a goal behind a wall is approached as
     far as the wall allows. At the same level as other goals, the weights decide. The number of rows is constant;
     `Collider.distances_and_jacobian` describes which pairs the rows measure.
@@ -82,7 +84,7 @@ class Clearance(Objective):
         return f"<{self._label} of {self.clearance:g} m>"
 
     def collider(self, mechanism: Mechanism) -> Collider:
-        """Return the collider of the mechanism, created at the first call; it is updated if the mechanism changes.
+        """Return the collider of the mechanism, created at the first call; it is updated if the mechanism is edited.
 
         Raises:
             StructureError: the given collider belongs to another mechanism.
@@ -109,7 +111,7 @@ class Clearance(Objective):
         return (Relation(RelationKind.FUNCTION, rows, function=residual, lower=lower, upper=upper, weight=self.weight),)
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
-        """Return the amount (m) by which the smallest distance at q (nq,) is below the clearance.
+        """Return the amount (m) by which the smallest distance at q (nq,) is below the clearance, as position error.
 
         Args:
             mechanism: the mechanism whose shapes are checked.
@@ -121,11 +123,11 @@ class Clearance(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClearanceResidual:
-    """Residual function of a `Clearance`: the distances and their Jacobian.
+    """Function of a `Clearance` relation: the distances and their Jacobian; the band of the relation is the clearance.
 
     Attributes:
         collider: collider of the mechanism.
-        max_distance: m; larger distances are reported as this value, with zero derivative.
+        max_distance: m; larger distances are returned as this value, with zero derivative.
     """
 
     collider: Collider

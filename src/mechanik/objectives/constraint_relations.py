@@ -187,7 +187,9 @@ def swing_angles(mechanism: Mechanism, q: Array) -> dict[str, float]:
 def closure_value_relations(
     mechanism: Mechanism, closure: Closure, values: Mapping[DoF, float], weight: float = 1.0
 ) -> tuple[Relation, ...]:
-    """Return the relations that are zero where the closing joint has the given values (m, rad) and the loop is closed.
+    """Return the relations that are zero where the closing joint has the given values (m, rad).
+
+    They measure the joint correctly only where the loop is closed.
 
     Raises:
         DoFError: only some of several rotations are given; no relation can express a single rotation among several.
@@ -206,8 +208,8 @@ def closure_value_relations(
         raise DoFError(f"{closure.joint} closes a loop and rotates about {names}: give all of these values, or none")
     if targeted_rotations:
         X_rotation = make_pose(euler.matrix_from_euler(targets[[5, 4, 3]], order="zyx", axes="moving"), np.zeros(3))
-        X_z, rows = (Z_TO_AXIS[rotations[0].axis_index], (5,)) if len(rotations) == 1 else (np.eye(4), (3, 4, 5))
-        frames = read_only(X_a @ X_rotation @ X_z), read_only(X_b @ X_z)
+        z_to_axis, rows = (Z_TO_AXIS[rotations[0].axis_index], (5,)) if len(rotations) == 1 else (np.eye(4), (3, 4, 5))
+        frames = read_only(X_a @ X_rotation @ z_to_axis), read_only(X_b @ z_to_axis)
         relations.append(Relation(RelationKind.POSE, rows, a, b, *frames, weight=weight))
     return tuple(relations)
 
@@ -248,7 +250,7 @@ def joint_constraint_relations(mechanism: Mechanism) -> dict[str, Relation]:
 
 
 def joint_constraint_residuals(mechanism: Mechanism, relation: Relation, q: Array) -> Array:
-    """Return the residual (...) of a JOINT_CONSTRAINT relation at configurations q (..., nq)."""
+    """Return the residuals (...) of a JOINT_CONSTRAINT relation at configurations q (..., nq)."""
     total = np.full(q.shape[:-1], -float(relation.target[0]))
     for dof_name, coefficients in relation.polynomials:
         values = q[..., mechanism.space.q_names.index(dof_name)]

@@ -31,14 +31,14 @@ class Custom(Objective):
         function: (mechanism, q) -> residual (m,), or a number; smooth, and always of the same length.
         jacobian: (mechanism, q) -> (m, nv), derivative of the function by a step v of `mechanism.integrate`; None:
             central differences with 2 nv calls of the function.
-        residual_size: m; None: determined by a call at the current configuration of the mechanism.
+        residual_size: number of rows; None: determined by a call at the present configuration of the mechanism.
         lower, upper: the band, a number for all rows or (m,); both None: zero.
         step: step of the central differences, m and rad.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         InvalidArgument: an argument is not callable.
-        ObjectiveError: an argument is out of range, or the function fails or returns wrong values.
+        ObjectiveError: an argument is out of range; later, if the function fails or returns wrong values.
         LimitsError: `lower` is above `upper`; raised by `relations`.
 
     Example:
@@ -217,7 +217,8 @@ class Manipulability(Objective):
 
     Raises:
         DoFError: `dof` is empty.
-        ObjectiveError: the reference is not above zero.
+        ObjectiveError: the reference is not above zero. Raised by `relations`: there are fewer joints than components
+            in `dof`, or w is zero everywhere.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -331,7 +332,7 @@ class _ManipulabilityResidual:
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
         # formula works at a singular configuration too: there it gives one of the two directions along which w grows.
         products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
-        step, unit_vectors = 1e-5, np.eye(mechanism.nv)  # m or rad
+        step, unit_vectors = 1e-5, np.eye(mechanism.nv)  # m or rad, for central differences of fourth order
         difference_1, difference_2 = (
             reduced_jacobian(mechanism, mechanism.integrate(q, k * step * unit_vectors))
             - reduced_jacobian(mechanism, mechanism.integrate(q, -k * step * unit_vectors))

@@ -51,6 +51,7 @@ def as_values_by_name(values: Mapping[str, ArrayLike], label: str) -> dict[str, 
 
     Raises:
         ShapeError: `values` is not a mapping, or a value is not a number or a list of numbers.
+        NotFinite: a number is not finite.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"{label} must be given by name, as in {{'elbow': 0.5}}, not {values!r}")
@@ -80,8 +81,11 @@ def joint_targets_by_name(
 
     Raises:
         UnknownName: there is no such joint or dof.
-        DoFError: a joint has no dof, or a single angle of a spherical joint is given.
-        ObjectiveError: two names contradict each other.
+        DoFError: a joint is fixed, lacks the dof or has no child link; or only some angles of a spherical joint, or of
+            a closing joint, are given.
+        ShapeError: the number of values is not the number of dofs.
+        CouplingError: a mimic joint has the ratio 0.
+        ObjectiveError: the values of two names contradict each other.
     """
     targets: dict[str, JointTarget] = {}
     sources: dict[str, str] = {}
@@ -128,7 +132,7 @@ def nearest_relations(
     lower: Array | None = None,
     upper: Array | None = None,
 ) -> tuple[Relation, ...]:
-    """Return the relations of targets, each angle shifted by full revolutions to be nearest to q (nq,).
+    """Return the relations of targets, each angle shifted by multiples of its period to be nearest to q (nq,).
 
     Args:
         lower, upper: (nq,), limits inside which the angle should be; default: those of the mechanism.
@@ -186,7 +190,8 @@ def _targets_of_joint(
 ) -> list[tuple[str, JointTarget]]:
     """Return the targets of a joint's dofs, each with a key under which contradictory targets are found.
 
-    The key is the name of the dof in q that the target constrains, or the name of the spherical joint.
+    The key is the name of the dof in q that the target constrains, or the name of the spherical joint. Targets of a
+    closing joint have keys of their own.
     """
     name, space = mechanism.name_of(joint), mechanism.space
     if joint.closure is not None:
@@ -328,7 +333,7 @@ class JointValues(JointObjective):
 
     Raises:
         ObjectiveError: no joint is named, or `angle_mode` is unknown.
-        ShapeError: values are not given by name, or are not numbers.
+        ShapeError, NotFinite: values are not given by name, are not numbers, or are not finite.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -359,7 +364,7 @@ class JointValues(JointObjective):
 
         Raises:
             UnknownName: there is no such joint or dof.
-            ObjectiveError: two names contradict each other.
+            ObjectiveError: the values of two names contradict each other.
         """
         return joint_targets_by_name(mechanism, self.values, self.weight)
 
@@ -367,7 +372,7 @@ class JointValues(JointObjective):
         """Return the same goal with other values.
 
         Args:
-            target: new values by name, while the other values stay; or one value without a name, if the goal has one
+            target: new values by name, while the other values stay; or only the new value, if the goal has a single
                 name.
 
         Raises:
@@ -405,8 +410,8 @@ class RestPose(JointObjective):
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: a weight is negative.
-        ShapeError: q is not one configuration.
+        ObjectiveError: a weight is negative, or `angle_mode` is unknown.
+        ShapeError, NotFinite: q is not one configuration, `weights` is not a mapping, or a number is not finite.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])

@@ -71,6 +71,10 @@ class Objective(ABC):
         required: whether success depends on this objective. False for soft objectives such as a rest pose.
         name: label for messages, and the key by which `solve` takes a new target for this objective.
 
+    Raises:
+        ObjectiveError: the weight or a tolerance is not above zero, or the level is not an integer of 0 or more.
+        InvalidArgument: the name is not a string, or `required` is not True or False.
+
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
         >>> goal = mk.PositionGoal("tool", (0.5, 0.3, 0.0), tolerance=1e-4)
@@ -138,6 +142,7 @@ class Objective(ABC):
         """Return the Jacobian of the residual, (m, nv): its derivative by a step v of `mechanism.integrate`.
 
         Args:
+            mechanism: the mechanism with the links and joints of the objective.
             q: one configuration, (nq,).
             definition: as in `residual`.
 

@@ -78,8 +78,8 @@ def terrain_from_dict(data: object, location: str) -> Terrain:
 
 def on_terrain_to_dict(goal: OnTerrain) -> dict[str, Any]:
     """Return an `OnTerrain` goal as a dict, without the options that all objectives have."""
-    terrain_fields = {"link": goal.link, "relative_to": goal.relative_to, "terrain": terrain_to_dict(goal.terrain)}
-    return {**terrain_fields, "at": goal.point.tolist(), "radius": goal.radius}
+    links_and_terrain = {"link": goal.link, "relative_to": goal.relative_to, "terrain": terrain_to_dict(goal.terrain)}
+    return {**links_and_terrain, "at": goal.point.tolist(), "radius": goal.radius}
 
 
 def on_terrain_from_dict(
@@ -258,6 +258,7 @@ def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.
         path: file to write.
 
     Raises:
+        InvalidArgument: an item is not an objective.
         ObjectiveError: an objective cannot be saved.
         CannotSave: the file cannot be written.
 
@@ -302,6 +303,9 @@ def load_objectives(path: str | os.PathLike[str]) -> list[LinkGoal | OnTerrain]:
 
     Args:
         path: file to read.
+
+    Returns:
+        The objectives in the order of the file.
 
     Raises:
         FileMissing: there is no such file.

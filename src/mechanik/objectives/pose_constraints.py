@@ -339,7 +339,10 @@ class PerpendicularAxes:
         return PerpendicularAxes(self.target, rotate(X, self.local))
 
     def match(self, R: Array) -> PerpendicularAxes:
-        """Return the constraint with its target rotated as little as possible such that a link at R (3, 3) meets it."""
+        """Return the constraint with its target axis changed such that a link with rotation R (3, 3) meets it.
+
+        The target axis rotates as little as possible.
+        """
         axis = R @ self.local
         return PerpendicularAxes(_perpendicular_to(self.target, axis), self.local)
 
@@ -403,6 +406,7 @@ def pose_constraint_relations(
     def make_relation(
         kind: RelationKind, rows: tuple[int, ...], A: tuple[Array, Array], B: tuple[Array, Array]
     ) -> Relation:
+        """Make a relation between frames A and B, each given by its axes (3, 3) and its origin (3,)."""
         return Relation(kind, rows, a, b, read_only(make_pose(*A)), read_only(make_pose(*B)), weight=weight)
 
     p_a, p_b = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
@@ -512,7 +516,7 @@ def partial_pose_relations(
         weight: factor of the residual inside the solver.
 
     Raises:
-        DoFError: `axes` is unknown.
+        DoFError: `axes` is unknown, or the dofs are invalid.
     """
     if axes not in ("goal", "world"):
         raise DoFError(f"axes must be 'goal' or 'world', not {axes!r}")
@@ -555,7 +559,7 @@ def partial_pose_relations(
             [3, 4],
         )
     elif rotations:
-        # COSINE needs axes that rotate with A; instead, one component of axis k of B must be zero in world axes
+        # in world axes COSINE compares an axis only with itself; instead, one component of axis k of B must be zero
         k, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
         kind, rotation_rows = RelationKind.AXIS, [3 + (axis_a - k - 1) % 3]
     else:

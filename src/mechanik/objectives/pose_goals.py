@@ -120,12 +120,12 @@ class LinkGoal(Objective):
         """Return the same goal with another target.
 
         Args:
-            target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if the full
-                rotation is constrained: it replaces position and rotation. A rotation (3, 3), a quaternion wxyz (4,) or
-                a direction (3,), if only the rotation is constrained.
+            target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if all three
+                rotations are constrained: it replaces position and rotation. Without a position constraint, a rotation
+                (3, 3) or a quaternion wxyz (4,) for `FixedRotation`, a direction (3,) for the other constraints.
 
         Raises:
-            ObjectiveError: the target does not fit the constraints.
+            ObjectiveError, ShapeError: the target does not fit the constraints.
         """
         shape = (4, 4) if isinstance(target, Pose) else np.shape(target)
         position, rotation = self.position, self.rotation
@@ -152,7 +152,7 @@ class LinkGoal(Objective):
         """Return the goal with targets moved by X (4, 4).
 
         The error of the new goal with the link at X @ X_world_link equals the error of the original goal with the link
-        at X_world_link.
+        at X_world_link. With `relative_to`, the poses of the link are in that link instead of the world.
         """
         X_matrix = as_single_pose(X, "transform")
         position, rotation = self.position, self.rotation
@@ -196,6 +196,9 @@ class LinkGoal(Objective):
 
         First the rotation from X is made as small as possible, then the translation. Both poses are in the world, or in
         the link `relative_to`.
+
+        Raises:
+            ObjectiveError: a `PoseGoal` is relative to a link and constrains dofs along the axes of the world.
         """
         X_matrix = as_single_pose(X, "pose to start from")
         position, rotation = self._effective_constraints()
@@ -215,7 +218,7 @@ class LinkGoal(Objective):
                 constraint, largest distance of the link from the origin.
 
         Raises:
-            ObjectiveError: the radius is negative.
+            ObjectiveError: the radius is negative, or the goal is invalid as in `closest_match`.
             InvalidArgument: `rng` is not a NumPy generator.
         """
         rng, radius = as_rng(rng), as_number(radius, "radius")
@@ -279,7 +282,7 @@ class PositionGoal(LinkGoal):
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ShapeError: a point has the wrong shape.
+        ShapeError, NotFinite: a point has the wrong shape or is not finite.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -314,7 +317,7 @@ class OrientationGoal(LinkGoal):
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        NotARotation: the target is not a rotation.
+        NotARotation: `target` or `at` is not a rotation.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -347,6 +350,9 @@ class AxisGoal(LinkGoal):
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
+    Raises:
+        NotARotation: a direction is zero.
+
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
         >>> goal = mk.AxisGoal("tool", (1.0, 0.0, 0.0), local=(1.0, 0.0, 0.0))
@@ -369,7 +375,7 @@ class AxisGoal(LinkGoal):
 
 
 class HingeGoal(LinkGoal):
-    """Goal: the point `at` of a link is at `target`, and its `local_axis` points along `axis`; 5 residual rows.
+    """Goal: the point `at` of a link is at `target`, and the link's `local_axis` points along `axis`; 5 residual rows.
 
     Args:
         link: name of the link, or a `Link`.
@@ -379,6 +385,9 @@ class HingeGoal(LinkGoal):
         local_axis: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        NotARotation: an axis is zero.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -406,9 +415,9 @@ class HingeGoal(LinkGoal):
 
 
 class SurfaceGoal(LinkGoal):
-    """Goal: the point `at` of a link lies in a plane, its `local_normal` along the normal; 3 residual rows.
+    """Goal: the point `at` of a link lies in a plane, and the link's `local_normal` points along `normal`.
 
-    The link is free to slide in the plane and to rotate about the normal.
+    The link is free to slide in the plane and to rotate about the normal. There are 3 residual rows.
 
     Args:
         link: name of the link, or a `Link`.
@@ -418,6 +427,9 @@ class SurfaceGoal(LinkGoal):
         local_normal: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        NotARotation: a normal is zero.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -459,6 +471,9 @@ class OnLine(LinkGoal):
         relative_to: link in whose frame the line is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
+    Raises:
+        NotARotation: the direction is zero.
+
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
         >>> goal = mk.OnLine("tool", (0.0, 0.1, 0.0), direction=(1.0, 0.0, 0.0))
@@ -491,6 +506,9 @@ class OnPlane(LinkGoal):
         at: (3,), m, in the link.
         relative_to: link in whose frame the plane is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+
+    Raises:
+        NotARotation: the normal is zero.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -532,7 +550,8 @@ class PoseGoal(LinkGoal):
 
     Raises:
         ObjectiveError: no target is given, or the target is given in both forms.
-        DoFError: no dof is constrained, or `axes` is unknown.
+        DoFError: no dof is constrained, or `dof` or `axes` is invalid.
+        NotARotation: `target`, `wxyz` or `at` does not have a valid rotation.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -613,7 +632,10 @@ class PoseGoal(LinkGoal):
         return position, rotation
 
     def _needs_world_axes(self) -> bool:
-        """Whether world axes and goal axes differ; three translations or rotations, or none, are the same in both."""
+        """Return whether the dofs are in world axes and would differ in goal axes.
+
+        Three translations or rotations, or none, are the same in both.
+        """
         translations, rotations = ([dof for dof in group if dof in self.dof] for group in (TRANSLATIONS, ROTATIONS))
         return self.axes == "world" and (len(translations) in (1, 2) or len(rotations) in (1, 2))
 
@@ -626,7 +648,7 @@ class PoseGoal(LinkGoal):
                 f"{self.relative_to!r}, which rotates: no constant pose relative to that link meets the goal; "
                 "use axes='goal'"
             )
-        # columns: axes of X Y Z EX EY EZ, at the target (A) and in the link (B)
+        # columns: the x, y and z axes of the dofs, at the target (A) and in the link (B)
         A = np.eye(3) if uses_world_axes else rotation.target
         B = rotation.link_rotation.T @ A
         axes = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
@@ -675,7 +697,8 @@ def _tool_pose(at: ArrayLike | Pose | None) -> Array:
 
 
 COINCIDENT_RATIO = 1e-12
-"""Points closer to each other than this fraction of their distance to the origin differ by rounding only."""
+"""Points closer to each other than this ratio of the largest coordinate differ by rounding only; also the ratio below
+which a correlation of two lists of points is rounding only."""
 
 
 def from_points(
@@ -689,8 +712,9 @@ def from_points(
 ) -> PositionGoal | HingeGoal | PoseGoal:
     """Make the goal that moves points of a link onto target points, in the sense of least squares.
 
-    One point, or coincident points, give a `PositionGoal`; collinear points a `HingeGoal` about their line; other
-    points a `PoseGoal`. If only a reflection could match the points, the best rotation is used instead.
+    One point, coincident points, and lists for which all rotations are equally good give a `PositionGoal`; collinear
+    points give a `HingeGoal` about their line; other points give a `PoseGoal`. If only a reflection could match the
+    points, the best rotation is used instead.
 
     Args:
         link: name of the link, or a `Link`.
@@ -703,6 +727,7 @@ def from_points(
 
     Raises:
         ShapeError: the lists have different lengths or wrong shapes.
+        NotFinite: a coordinate is not finite.
         ObjectiveError: there are no points.
 
     Example:
