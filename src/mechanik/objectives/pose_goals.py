@@ -120,8 +120,8 @@ class LinkGoal(Objective):
         """Return the same goal with another target.
 
         Args:
-            target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if all three
-                rotations are constrained: it replaces position and rotation. Without a position constraint, a rotation
+            target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if the rotation
+                is a `FixedRotation`: it replaces position and rotation. Without a position constraint, a rotation
                 (3, 3) or a quaternion wxyz (4,) for `FixedRotation`, a direction (3,) for the other constraints.
 
         Raises:
