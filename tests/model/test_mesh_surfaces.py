@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from painted_meshes import MTL, OBJ
 
 from mechanik.errors import FormatError, InvalidOperation, MechanikError
-from mechanik.model.mesh_files import MAX_COORDINATE, MeshSurface, read_surfaces
+from mechanik.model.mesh_files import MAX_COORDINATE, MeshSurface, read_obj, read_surfaces
 
 WEDGE = (Path(__file__).parent.parent / "data" / "mjcf" / "meshes" / "wedge.stl").read_bytes()
 
@@ -135,3 +135,13 @@ def test_any_bytes_are_read_or_rejected(data, name):
     for surface in surfaces:
         assert np.isfinite(surface.vertices).all()
         assert surface.triangles.max() < len(surface.vertices)
+
+
+@pytest.mark.parametrize("suffix", ["", "/1", "/1/1"])
+def test_an_obj_face_with_too_many_vertices_is_rejected(suffix):
+    """Once a face of vertices with texture coordinates lost its last vertices."""
+    vertices = "".join(f"v {k} {k * k} 0\n" for k in range(1001))
+    faces = [" ".join(f"{k + 1}{suffix}" for k in range(count)) for count in (1000, 1001)]
+    assert read_obj("a.obj", f"{vertices}f {faces[0]}".encode(), 10_000)[""].shape == (998, 3, 3)
+    with pytest.raises(FormatError, match=r"a\.obj, line 1002: the face has more than 1000 vertices"):
+        read_obj("a.obj", f"{vertices}f {faces[1]}".encode(), 10_000)

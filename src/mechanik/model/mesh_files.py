@@ -318,6 +318,11 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
                 if reject_invalid and not is_valid_vertex(vertices[-1]):
                     invalid_indices.add(len(vertices) - 1)
             elif fields[0] == b"f":
+                if len(fields) > MAX_FACE_VERTICES + 1:
+                    raise FormatError(
+                        f"{name}, line {line_number}: the face has more than {MAX_FACE_VERTICES} vertices, which is "
+                        "the limit. Triangulate the mesh"
+                    )
                 face = [_vertex_index(field, len(vertices)) for field in fields[1:]]
                 if invalid_indices and len(face) > 2 and not invalid_indices.isdisjoint(face):
                     first_invalid_corner = next(k for k, corner in enumerate(face) if corner in invalid_indices)
