@@ -1,8 +1,8 @@
 """Gallery of ready-made mechanisms: robot arms, planar and spatial linkages, parallel robots, legged and mobile robots.
 
-Each function returns a new mechanism, which may be edited freely. It is in its configuration "home", with every loop
-closed. Dimensions and limits of real robots and published linkages come from data sheets, patents and papers. This
-package imports `model`, `formats` and the layers below.
+Each function that `names` lists returns a new mechanism, which may be edited freely. The mechanism is in its
+configuration "home", with every loop closed. Dimensions of real robots and published linkages come from data sheets,
+robot descriptions, patents and papers. This package imports `model`, `formats` and the layers below.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Collision capsules around the link meshes of the Panda, UR5 and UR10, and their allowed collisions.
+"""Collision capsules around the link meshes of the Panda, UR5 and UR10, and the allowed collisions of these arms.
 
 `benchmarks/fit_gallery.py` fitted the capsules to the collision meshes of Franka and Universal Robots in the package
-`example-robot-data` (licences Apache-2.0 and BSD). The capsules are rounded outwards to 0.1 mm, so every mesh point is
-inside a capsule.
+`example-robot-data` (licences Apache-2.0 and BSD). The capsules are rounded outwards to 0.1 mm, so every point of
+these meshes is inside a capsule.
 """
 
 from __future__ import annotations
@@ -59,7 +59,12 @@ The meshes of base and upper arm touch in none of 2,000 random configurations, a
 
 
 def set_collision_capsules(mechanism: Mechanism, capsules: Mapping[str, list[CapsuleSpec]]) -> Mechanism:
-    """Replace the collision shapes of those links that the mechanism has by capsules; return the same mechanism."""
+    """Replace the collision shapes of links by capsules, and return the same mechanism.
+
+    Args:
+        mechanism: the mechanism to change.
+        capsules: capsules by link name; names that the mechanism does not have are ignored.
+    """
     for name, specs in capsules.items():
         if name in mechanism.links:
             mechanism.links[name].collisions = tuple(capsule(a, b, radius, GREY) for a, b, radius in specs)

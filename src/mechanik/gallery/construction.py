@@ -29,11 +29,11 @@ RED = Material("red", (0.80, 0.23, 0.20, 1.0))
 GREEN = Material("green", (0.33, 0.62, 0.37, 1.0))
 
 MIN_LENGTH = 1e-9
-"""m; a shorter capsule is a point without direction."""
+"""m; two points that are closer than this have no direction from one to the other."""
 
 
 def capsule(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> ShapeInstance:
-    """Return a capsule with its ends centred at two points of the link; m."""
+    """Return a capsule whose round ends are centred at two points of the link; m."""
     pose, length = _pose_and_length(start, end)
     return ShapeInstance(Capsule(radius, length), pose, material)
 
@@ -67,16 +67,16 @@ def add_shapes(link: Link, *shapes: ShapeInstance) -> None:
 def add_default_shapes(
     mechanism: Mechanism, radius: float, tip_radius: float, material: Material, accent: Material
 ) -> Mechanism:
-    """Give the root and each link that a joint moves a hub at its joint and capsules to its child joints.
+    """Give each link without visuals a hub at the joint that moves it, and capsules to its child joints.
 
     The capsules run first perpendicular to the axis of the link's joint and then parallel to it, as in real robot arms.
-    Links that have shapes, and links with a fixed joint, are not changed.
+    A root has a hub at its origin, and cylinders instead of capsules. Links with a fixed joint are not changed.
 
     Args:
         mechanism: the mechanism to change.
-        radius, tip_radius: radii of the capsules at the root and at the last link, interpolated for the links between
-            them; m.
-        material: material of the capsules.
+        radius, tip_radius: radii of the capsules at the first and at the last link that is changed, interpolated for
+            the links between them; m.
+        material: material of capsules and cylinders.
         accent: material of the hubs.
 
     Returns:
@@ -101,7 +101,7 @@ def _link_shapes(link: Link, radius: float, material: Material, accent: Material
         start, axis = X_link_joint[:3, 3], X_link_joint[:3, :3] @ parent_joint.axis
         shapes = [hub(start, axis, 1.15 * radius, 2.6 * radius, accent)]
     else:
-        # rods have flat ends, so no shape extends below the ground
+        # cylinders have flat ends, so no shape extends below the ground
         start, axis, make_segment = np.zeros(3), np.array([0.0, 0.0, 1.0]), rod
         shapes = [hub((0.0, 0.0, 0.25 * radius), axis, 1.6 * radius, 0.5 * radius, accent)]
     for joint in link.children:
@@ -121,7 +121,7 @@ def _pose_and_length(start: ArrayLike, end: ArrayLike) -> tuple[Pose, float]:
 
 
 def _pose_along(axis: ArrayLike, position: Array) -> Pose:
-    """Return a pose whose z axis points along `axis`."""
+    """Return the pose at `position` whose z axis points along `axis`."""
     return Pose.from_matrix(make_pose(rotation.between((0.0, 0.0, 1.0), axis), position))
 
 
@@ -167,16 +167,17 @@ def add_hydraulic_cylinder(
     radius: float,
     material: Material,
 ) -> float:
-    """Add a hydraulic cylinder, pinned to link `a`, with its piston pinned to link `b`, both about the links' y axes.
+    """Add a hydraulic cylinder that is pinned to link `a` and a piston that is pinned to link `b`.
 
-    The value of the joint `<name>_slide` is the distance between the pins. The z axis of the cylinder's frame points
-    along the cylinder, and its joint `<name>_pin` is zero at the current poses of the links.
+    Both pins are parallel to y of their link. The value of the joint `<name>_slide` is the distance between the pins.
+    The z axis of the cylinder's frame points from pin to pin, and the joint `<name>_pin` is zero at the current poses
+    of the links.
 
     Args:
         robot: the builder; its link poses determine the length.
         name: name of the cylinder; the piston is `<name>_piston`.
         a, b: link names.
-        p_a, p_b: points (3,) in the frames of these links; m.
+        p_a, p_b: positions of the pins (3,) in the frames of these links, with the same y in the frame of `a`; m.
         length_limits: smallest and largest distance between the pins; m.
         radius: radius of the cylinder; m.
         material: material of the cylinder.

@@ -26,11 +26,11 @@ from mechanik.validation import check_finite_angles, check_positive_numbers
 
 # pins of the hydraulic cylinders, named by cylinder and link: x along the link, z to its upper side
 BOOM_CYLINDER_HOUSE, BOOM_CYLINDER_BOOM, STICK_CYLINDER_BOOM = (0.123, -0.105), (0.42, 0.10), (0.49, 0.17)
-"""Ratios of the boom length; the pin on the house is relative to the foot of the boom."""
+"""Ratios to the boom length; the pin on the house is relative to the foot of the boom."""
 STICK_CYLINDER_STICK, BUCKET_CYLINDER_STICK = (-0.24, 0.09), (0.12, 0.20)
-"""Ratios of the stick length."""
+"""Ratios to the stick length."""
 ROCKER_PIVOT, ROCKER_LENGTH, COUPLER_LENGTH, LUG_LENGTH = (0.845, 0.035), 0.225, 0.207, 0.162
-"""Bucket linkage, as ratios of the stick length: pivot of the rocker on the stick; lengths of rocker, coupler and lug.
+"""Bucket linkage, as ratios to the stick length: pivot of the rocker on the stick; lengths of rocker, coupler and lug.
 """
 LUG_ANGLE = math.radians(95)
 """rad, from the line between pin and teeth of the bucket to its lug, to which the coupler is pinned."""
@@ -44,7 +44,7 @@ JOINT_RANGES = {
 HOME_ANGLES = {"boom": math.radians(35), "stick": math.radians(-95), "bucket": math.radians(-60)}
 """Joint angles at home; rad."""
 PIN_AXIS = (0.0, 1.0, 0.0)
-"""Axis of all pins of the excavator's arm, in every link."""
+"""Direction of all pins of the excavator's arm, in the frame of every link."""
 
 
 def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Mechanism:
@@ -52,8 +52,9 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
 
     x is forward, z is up. One cylinder moves the boom and another one the stick; each forms a triangle with two links.
     The third cylinder moves the bucket through a rocker and a coupler, which form a four-bar with stick and bucket. The
-    driven joints are `boom_cylinder_slide`, `stick_cylinder_slide` and `bucket_cylinder_slide`; their values are the
-    distances between the pins, and only their limits stop the motion. The link `teeth` is the tip of the bucket.
+    driven joints are `swing`, `boom_cylinder_slide`, `stick_cylinder_slide` and `bucket_cylinder_slide`. The value of a
+    slide is the distance between the pins of its cylinder, and its limits stop the motion. The link `teeth` is the tip
+    of the bucket.
 
     Args:
         boom, stick: distance between their pins; m. The positions of all other pins scale with these lengths.
@@ -223,8 +224,8 @@ def _in_arm_plane(point: PlanarPoint) -> tuple[float, float, float]:
 def scissor_lift(stages: int = 3, bar: float = 1.0, angle: float = 0.5) -> Mechanism:
     """Make a scissor lift: a platform on pairs of crossed bars that rises when the sliding foot moves inwards.
 
-    It moves in the plane of x and z. The bars "rising" go from the left foot up to the right, and the bars "falling"
-    cross them. The left foot is pinned to the base at the origin; the right foot is on the driven joint "slider_joint".
+    The lift moves in the plane of x and z. In each stage a bar "rising" goes up to the right, and a bar "falling"
+    crosses it. The left foot is pinned to the base at the origin; the right foot is on the driven joint "slider_joint".
     The platform is pinned at its left end and rolls at its right end. It stays level, at a height of
     stages * sqrt(bar² - slide²) above the base, where slide is the value of "slider_joint".
 
@@ -288,11 +289,11 @@ def _axle(at: tuple[float, float, float], radius: float) -> ShapeInstance:
 CLOSED_ANGLE = 0.8
 """Change of the driver angle from open to closed, rad."""
 OPEN_FINGER_ANGLE = 0.55
-"""Outward angle of an open finger, rad."""
+"""Angle of the spring link from z outwards in the open gripper, rad."""
 DRIVER_PIVOT, SPRING_LINK_OFFSET, ELBOW_ANGLE = (0.030, 0.055), (-0.017, 0.006), 0.4
 """Dimensions of a finger: pivot of the driver in the palm (m), offset from this pivot to the pivot of the spring link
-(m), and angle between the driver and the line to the far end of its coupler (rad). Points are (x, z): outward, forward.
-"""
+(m), and angle at the pivot from the far end of the coupler, which is at its stop, to the elbow between driver and
+coupler (rad). Points are (x, z): outward, forward."""
 FINGER_AXIS = (0.0, 1.0, 0.0)
 """Axis of all joints of a finger."""
 
@@ -308,7 +309,7 @@ def gripper(opening: float = 0.085) -> Mechanism:
     The driven joint is `left_driver_joint`, 0 (open) to 0.8 rad (closed). To model the springs, give
     `left_coupler_joint` and `right_coupler_joint` the rest value 0. In the configurations "open", "closed" and "home"
     (half closed) the couplers are at their stops. The pads are `left_pad` and `right_pad`, with x axes pointing
-    outwards; the link `grasp` is between them.
+    outwards; the link `grasp` is where they meet.
 
     Args:
         opening: distance between the open pads; m.

@@ -28,21 +28,21 @@ from mechanik.validation import check_positive_numbers
 
 Numbers = tuple[float, ...]
 
-# lengths as ratios of the body height, from Drillis and Contini (1966)
+# lengths as ratios to the body height, most of them from Drillis and Contini (1966)
 HIPS, SHOULDERS, NECK, EYES = 0.530, 0.818, 0.850, 0.936
-"""Heights above the ground, as ratios of the body height."""
+"""Heights above the ground, as ratios to the body height."""
 WAIST = 0.075
-"""Height above the hips, as a ratio of the body height."""
+"""Height above the hips, as a ratio to the body height."""
 CHEST = SHOULDERS - HIPS - WAIST
-"""Distance from the waist to the shoulders, as a ratio of the body height."""
+"""Distance from the waist to the shoulders, as a ratio to the body height."""
 HIP_OFFSET, SHOULDER_OFFSET = 0.052, 0.110
-"""Lateral distances of hip and shoulder from the middle, as ratios of the body height."""
+"""Lateral distances of hip and shoulder from the middle, as ratios to the body height."""
 THIGH, SHANK, ANKLE = 0.245, 0.246, 0.039
-"""Lengths of thigh and shank, and height of the ankle above the sole, as ratios of the body height."""
+"""Lengths of thigh and shank, and height of the ankle above the sole, as ratios to the body height."""
 UPPER_ARM, FOREARM, HAND = 0.186, 0.146, 0.108
-"""Lengths as ratios of the body height."""
+"""Lengths as ratios to the body height."""
 HEEL, TOES = -0.035, 0.117
-"""Distances forward from the ankle, as ratios of the body height."""
+"""Distances forward from the ankle, as ratios to the body height."""
 
 IDENTITY_WXYZ = (1.0, 0.0, 0.0, 0.0)
 PITCH_ROLL_TWIST_WXYZ = (0.5, -0.5, -0.5, -0.5)
@@ -50,11 +50,11 @@ PITCH_ROLL_TWIST_WXYZ = (0.5, -0.5, -0.5, -0.5)
 
 Euler angles are singular if the middle angle is 90 degrees. With roll as the middle angle of a hip, this means a leg
 that is spread sideways by 90 degrees, which the limits exclude. With pitch as the middle angle, it would mean a sitting
-person.
+person. A shoulder is singular if the arm is raised sideways by 90 degrees.
 """
 
 TRUNK_JOINTS = (
-    # joint, parent link, child link, dofs, position in the parent (ratio of the body height), axes (wxyz),
+    # joint, parent link, child link, dofs, position in the parent (ratios to the body height), axes (wxyz),
     # lower and upper limits (degrees), home (rad)
     (
         "waist",
@@ -82,11 +82,11 @@ LEFT_JOINTS = (
     ("knee", "thigh", "shank", "EY", (0.0, 0.0, -THIGH), IDENTITY_WXYZ, (0,), (150,), (0.5,)),
     ("ankle", "shank", "foot", "EX EY", (0.0, 0.0, -SHANK), IDENTITY_WXYZ, (-25, -35), (25, 50), (0, -0.25)),
 )  # fmt: skip
-"""Joints of the left side, with the columns of `TRUNK_JOINTS`; the right side is its mirror image."""
+"""Joints of the left side, with the columns of `TRUNK_JOINTS`; the right side is the mirror image of the left."""
 
 BODIES = {
-    # mass as a ratio of the body mass (de Leva 1996, male); lower end, upper end (along z), depth (x) and width (y) as
-    # ratios of the body height
+    # mass as a ratio to the body mass (de Leva 1996, male); lower end, upper end (along z), depth (x) and width (y) as
+    # ratios to the body height
     "pelvis": (0.1117, -0.02, WAIST, 0.11, 0.17),
     "chest": (0.3229, 0.0, CHEST + 0.03, 0.12, 0.20),
     "head": (0.0694, -0.01, 1.0 - NECK, 0.11, 0.09),
@@ -97,19 +97,20 @@ BODIES = {
     "shank": (0.0433, -SHANK, 0.0, 0.055, 0.055),
     "foot": (0.0137, -ANKLE, 0.0, TOES - HEEL, 0.055),
 }
-"""Mass and size of each link as ratios."""
-LIMB_COLOURS = {"upper_arm": ORANGE, "forearm": GREY, "thigh": ORANGE, "shank": GREY}
-"""Colours of the links that are drawn as capsules."""
+"""Mass and size of each link that has a mass, as ratios."""
+LIMB_MATERIALS = {"upper_arm": ORANGE, "forearm": GREY, "thigh": ORANGE, "shank": GREY}
+"""Materials of arms and legs, each of which is drawn as one capsule."""
 
 
 def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
     """Make a humanoid that stands on the ground with slightly bent knees; x is forward, y is left, z is up.
 
     37 dofs: base 6, waist 3, neck 2; each shoulder 3, elbow 1, wrist 3, hip 3, knee 1, ankle 2. The links are `pelvis`,
-    `chest`, `head`, `eyes` (x is the gaze direction), and on each side `left_upper_arm`, `left_forearm`, `left_hand`,
-    `left_thigh`, `left_shank`, `left_foot`. The frame of a link is at the joint that moves it. At zero no link is
-    rotated, and arms and legs point straight down. In hips and shoulders EX is twist, EY roll and EZ pitch. With both
-    feet and both hands fixed, 37 - 24 = 13 dofs remain.
+    `chest`, `head`, `eyes` (x is the gaze direction), and on the left side `left_upper_arm`, `left_forearm`,
+    `left_hand`, `left_thigh`, `left_shank`, `left_foot`. The links of the right side begin with `right_`. The frame of
+    a link is at its joint to the parent link. If all joint values are zero, no link is rotated, and arms and
+    legs point straight down. In hips and shoulders EX is twist, EY roll and EZ pitch. With both feet and both hands
+    fixed, 37 - 24 = 13 dofs remain.
 
     Args:
         height: height of the body; m.
@@ -148,7 +149,17 @@ def _add_joint(
     body: Builder, height: float, prefix: str, sign: float, name: str, parent_name: str, child_name: str, dofs: str,
     position_ratios: Numbers, axes: Numbers, lower: Numbers, upper: Numbers, home: Numbers,
 ) -> None:  # fmt: skip
-    """Add a joint of the left side (sign 1), or its mirror image (sign -1) with opposite rotations about x and z."""
+    """Add a joint of the trunk or of the left side (sign 1), or the mirror image of a joint of the left side (sign -1).
+
+    In the mirror image the rotations about x and z of the body have the opposite sign, and y is mirrored.
+
+    Args:
+        body: the builder.
+        height: height of the body; m.
+        prefix: prefix of the names of joint and links.
+        sign: 1 or -1.
+        name, parent_name, child_name, dofs, position_ratios, axes, lower, upper, home: as in `TRUNK_JOINTS`.
+    """
     parent = parent_name if parent_name in ("pelvis", "chest", "head") else prefix + parent_name
     position = (height * position_ratios[0], height * sign * position_ratios[1], height * position_ratios[2])
     joint = body.joint(prefix + name, parent, prefix + child_name, dofs.split(), at=position)
@@ -163,7 +174,7 @@ def _add_joint(
 
 
 def _add_shapes_and_inertia(link: Link, body_part: str, height: float, mass: float) -> None:
-    """Add shapes, and the inertia of a box with uniform density; `mass` is that of the whole body, kg."""
+    """Add shapes, and the inertia of a box with uniform density; `height` (m) and `mass` (kg) are of the whole body."""
     match body_part:
         case "pelvis":
             add_shapes(link, capsule((0, -HIP_OFFSET * height, 0), (0, HIP_OFFSET * height, 0), 0.045 * height, DARK))
@@ -192,10 +203,10 @@ def _add_shapes_and_inertia(link: Link, body_part: str, height: float, mass: flo
         case "foot":
             size = ((TOES - HEEL) * height, 0.055 * height, ANKLE * height)
             add_shapes(link, block(((HEEL + TOES) / 2 * height, 0, -ANKLE / 2 * height), size, DARK))
-        case _ if body_part in LIMB_COLOURS:
+        case _ if body_part in LIMB_MATERIALS:
             _, bottom, _, depth, _ = BODIES[body_part]
             add_shapes(
-                link, capsule((0, 0, 0), (0, 0, bottom * height), 0.53 * depth * height, LIMB_COLOURS[body_part])
+                link, capsule((0, 0, 0), (0, 0, bottom * height), 0.53 * depth * height, LIMB_MATERIALS[body_part])
             )
         case _:
             pass
@@ -218,7 +229,7 @@ HOME_BEND = 0.45
 """Bend of the legs at home, rad: hips and ankles are at minus this angle, knees at twice this angle, so thigh and shank
 are inclined equally in opposite directions, and the sole is level."""
 PITCH_AXIS, YAW_AXIS = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-"""Axes of hubs that are drawn."""
+"""Axes of the drawn joint housings."""
 
 
 def biped(
@@ -257,7 +268,7 @@ def biped(
     sole_height = 0.08
     robot = Builder("biped")
     height = sole_height + (thigh + shank) * math.cos(HOME_BEND)
-    # if thigh and shank differ, the pelvis is in front of the feet or behind them
+    # if thigh and shank have different lengths, the pelvis is in front of the feet or behind them
     robot.free("base", "world", "pelvis", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     robot.link("pelvis", visuals=[block((0.0, 0.0, 0.06), (0.16, hips, 0.10), WHITE)])
     for side, sign in (("left", 1.0), ("right", -1.0)):
@@ -292,7 +303,7 @@ def _add_leg(
     crank_z = -0.3 * shank
     for name, y in (("inner", -sign * width / 2), ("outer", sign * width / 2)):
         crank_link = f"{side}_{name}_crank"
-        # if the foot only pitches, rod, crank, shank and heel form a parallelogram, so the crank angle is the pitch
+        # at home the foot only pitches, so the crank angle is the pitch of the ankle
         robot.revolute(
             f"{crank_link}_joint",
             shank_link,
@@ -343,9 +354,9 @@ def _add_leg(
 HOME_HIP_PITCH, HOME_KNEE_PITCH = -0.55, 2.0
 """Pitch at home, rad: the thigh points up and outwards, the shank down, and the ankle compensates both angles."""
 SOLE_HEIGHT_RATIO = 0.08
-"""Distance from the sole to the roll axis of the ankle, as a ratio of the shank length."""
+"""Distance from the sole to the roll axis of the ankle, as a ratio to the shank length."""
 RADIAL_AXIS, LEG_PITCH_AXIS = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
-"""Axes in the frame of a leg, whose x points away from the body."""
+"""Axes in the frame of a leg: x, which points away from the body, and y."""
 
 
 def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: float = 1.0) -> Mechanism:
@@ -353,8 +364,8 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
 
     The joints of a leg are hip yaw and pitch, knee pitch and roll, ankle pitch and roll. Six joints determine the full
     pose of a foot, so the body can still move in all six dofs if all six feet are fixed. Legs are numbered
-    counterclockwise from the leg along x. The frame of `foot1` is at its sole; at home its x points away from the body,
-    and all soles are on the ground, z = 0.
+    counterclockwise, seen from above; leg 1 points along x. The frame of a foot is at its sole. At home x of this frame
+    points away from the body, and all soles are on the ground, z = 0.
 
     Args:
         radius: distance from the centre of the body to the yaw axis of a hip; m.
@@ -366,7 +377,7 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
         The robot, with the links `foot1` to `foot6`.
 
     Raises:
-        StructureError: a length is invalid, or the shanks are too short to reach the ground.
+        StructureError: a length is invalid, or the shanks are too short to lift the body.
 
     Example:
         >>> robot = mk.gallery.walker()
@@ -441,17 +452,18 @@ def walker(radius: float = 1.1, hip: float = 0.25, thigh: float = 0.9, shank: fl
 AXLE_AXIS = (0.0, 1.0, 0.0)
 """Axis of wheels, rockers and bogies."""
 WHEELS = ("front_left", "middle_left", "rear_left", "front_right", "middle_right", "rear_right")
-"""Links of the wheels; the frame of each is at its centre."""
+"""Links of the wheels; the frame of each link is at the centre of the wheel."""
 
 
 def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clearance: float = 0.6) -> Mechanism:
     """Make a rocker-bogie rover (D. B. Bickler 1989), about as large as the rovers on Mars; x is forward, z is up.
 
-    On each side a rocker rotates on the body. It has the front wheel at its front end, and at its rear end a bogie with
-    the middle and the rear wheel. A bar across the body rotates about a vertical axis through its centre. Rods connect
-    its ends to the tops of both rockers: when one rocker goes up, the other goes down, and the pitch of the body is the
-    mean of the pitch of both rockers (a differential). Because the differential is a linkage of rods, the two rocker
-    angles are opposite only up to terms of fourth order: at 0.3 rad their magnitudes differ by 0.001 rad.
+    On each side a rocker rotates on the body. The rocker has the front wheel at its front end, and at its rear end a
+    bogie with the middle and the rear wheel. A bar across the body rotates about a vertical axis through its centre.
+    Rods connect the ends of the bar to the tops of both rockers: when one rocker goes up, the other goes down, and the
+    pitch of the body is the mean of the pitch of both rockers (a differential). Because the differential is a linkage
+    of rods, the two rocker angles are opposite only up to terms of fourth order: at 0.3 rad their magnitudes differ by
+    0.001 rad.
 
     15 dofs: body 6, differential 1, bogies 2, wheels 6. At given x, y and heading, six dofs remain besides the wheel
     rotations (height, roll, pitch, differential, bogies), one for each wheel contact with the terrain.
@@ -480,12 +492,13 @@ def rover(wheelbase: float = 2.2, track: float = 2.2, wheel: float = 0.25, clear
         )
     half_wheelbase, rocker_y, rocker_arm = wheelbase / 2, 0.36 * track, 0.4 * clearance
     bogie_height = 0.3 * clearance
-    # rocker pivots are slightly in front of the middle; bogie pivots are lower, halfway between the rear two wheels
+    # rocker pivots are slightly in front of the middle; bogie pivots are lower, halfway between middle and rear wheel
     pivot_x = 0.1 * half_wheelbase
     radius = 0.05 * clearance
     robot = Builder("rover")
     robot.free("base", "world", "body", value=(0.0, 0.0, wheel + clearance, 0.0, 0.0, 0.0))
-    # the body frame is at the height of the rocker axes, the bar at the height of their tops, so the rods are along x
+    # the body frame is at the height of the rocker pivots, the bar at the height of the rocker tops, so the rods are
+    # along x at home
     robot.revolute("bar_joint", "body", "bar", at=(pivot_x - half_wheelbase / 2, 0.0, rocker_arm), limits=(-0.5, 0.5))
     for side, sign, colour in (("left", 1.0, RED), ("right", -1.0, BLUE)):
         rocker, bogie = f"{side}_rocker", f"{side}_bogie"

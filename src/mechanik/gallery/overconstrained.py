@@ -19,9 +19,9 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
 
     Opposite bars are equal: crank and rocker have the same length and twist, and so have coupler and ground. The loop
     moves only because length / sin(twist) is the same for all four bars, which determines the length of coupler and
-    ground. The angles t1 of the crank and t2 of the coupler satisfy
+    ground. The values t1 of `crank_joint` and t2 of `coupler_joint` satisfy
     tan(t1/2) tan(t2/2) = sin((other_twist + twist)/2) / sin((other_twist - twist)/2).
-    The rocker rotates by the same angle as the crank in the opposite direction. The Gruebler count gives -2.
+    The value of `rocker_joint` is -t1. The Gruebler count gives -2.
 
     Args:
         length: distance between the hinges of the crank, and of the rocker; m.
@@ -72,7 +72,7 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
 def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechanism:
     """Make Sarrus's linkage (P. F. Sarrus 1853): a platform on two hinged legs that moves up and down without rotation.
 
-    It was the first linkage that converts rotation to an exact straight line. Each leg has two plates and three
+    This linkage was the first that converts rotation to an exact straight line. Each leg has two plates and three
     parallel hinges. The legs are at a right angle, along x and y, with their knees outwards. The Gruebler count of the
     loop of six hinges is 0, but the loop has 1 dof. At home the link "top", the middle of the platform, is
     2 * plate * sin(angle) above the base.

@@ -27,16 +27,18 @@ def stewart_platform(
     """Make a Gough-Stewart platform: a platform on six legs of variable length (V. E. Gough 1954, D. Stewart 1965).
 
     The legs begin on the base at 120 k ± 15 degrees and end on the platform at 120 k ± 45 degrees, k = 0, 1, 2. Each
-    leg has a universal joint, a prismatic joint whose value is the leg length, and a spherical joint at its end. The
-    platform is floating, so its pose is part of q. The lengths follow from the pose in closed form. For given lengths
-    there are up to 40 poses (M. Raghavan 1991; P. Dietmaier 1998 describes a platform with 40 real poses).
+    leg has a universal or spherical joint at the base, a prismatic joint whose value is the leg length, and a spherical
+    joint at its end. The platform is floating, so its pose is part of q. The leg lengths follow from the pose in closed
+    form. For given lengths there are up to 40 poses (M. Raghavan 1991; P. Dietmaier 1998 describes a platform with 40
+    real poses).
 
     Args:
         base_radius, platform_radius: radii of the circles of the leg ends; m.
         height: height of the platform at home; m.
         stroke: smallest and largest leg length; m.
-        ends: "closure" uses the spherical joints as closures (24 dofs before closing, for "ups" legs); "joint" adds
-            them as joints that are welded to the platform (42 dofs before closing, for "ups" legs).
+        ends: "closure" uses the spherical joints at the platform as closures (24 dofs without closures, for "ups"
+            legs). "joint" adds them as joints, and welds their child links to the platform (42 dofs without closures,
+            for "ups" legs).
         legs: "ups" legs begin with a universal joint. "sps" legs begin with a spherical joint and can rotate about
             their own axis: the robot has 12 dofs, and six of them move the platform.
 
@@ -113,12 +115,12 @@ def delta_robot(
 ) -> Mechanism:
     """Make a delta robot (R. Clavel 1985): three arms move a platform through parallelograms, without rotation.
 
-    The base is at the origin, the platform below it. Each arm rotates about a horizontal axis; a positive angle moves
-    it down. Each forearm consists of two parallel rods, with a universal joint at the arm and a spherical joint at the
-    platform, so that no rod can rotate about its own axis.
+    The base is at the origin, the platform below the base. Each arm rotates about a horizontal axis; a positive angle
+    moves the arm down. Each forearm consists of two parallel rods, with a universal joint at the arm and a spherical
+    joint at the platform, so that no rod can rotate about its own axis.
 
     Args:
-        base_radius: distance of the arms' joints from the centre; m.
+        base_radius: distance of the arms' joints from the centre of the base; m.
         arm, forearm: lengths; m.
         platform_radius: distance from the centre of the platform to the middle between the rod ends of a forearm; m.
         width: distance between the two rods of a forearm; m.
@@ -209,9 +211,9 @@ def hexapod(
     """Make a hand-sized positioning hexapod (6-UCU), as used for lenses and chips: six dofs.
 
     Each strut has a universal joint, a cylindrical joint (a spindle that slides and rotates), and a second universal
-    joint. If the spindles could not rotate, the platform could not move. At home all struts have the same length. From
-    home the platform can move 20 mm sideways or 8 mm up or down, tilt by 10 degrees, or rotate about z by 20 degrees.
-    The platform is floating, so its pose is part of q.
+    joint. If the spindles could not rotate, the platform could not move. At home all struts have the same length. With
+    the default dimensions the platform can move from home at least 20 mm sideways or 8 mm up or down, tilt by 10
+    degrees, or rotate about z by 20 degrees. The platform is floating, so its pose is part of q.
 
     Args:
         base_radius, platform_radius: radii of the circles of the universal joints; m.
@@ -289,8 +291,8 @@ def planar_3rrr(
     """Make a planar 3-RRR robot: three two-bar arms with motors at the base move and rotate a platform in the plane.
 
     The motors "arm1_joint" to "arm3_joint" are at 90, 210 and 330 degrees on a circle about the origin. The pins on
-    the platform are at the same angles on a circle about its centre, the link "tool". All elbows are bent in the
-    same direction. For given motor angles there are up to six platform poses (K. Hunt 1983;
+    the platform are at the same angles on a circle about its centre, the link "tool", if the platform angle is 0. All
+    elbows are bent in the same direction. For given motor angles there are up to six platform poses (K. Hunt 1983;
     C. Gosselin, J. Sefrioui 1991).
 
     Args:

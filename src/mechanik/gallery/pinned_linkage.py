@@ -1,7 +1,7 @@
 """Planar linkages from points and bars: bars that share a point are pinned at this point, and pins close the loops.
 
-A bar is rigid and may have any number of points. A point that three bars share has two pins. Points are computed from
-distances by the intersection of circles.
+A bar is rigid and may have any number of points. A point that three bars share has two pins. `intersect_circles`
+computes a point from its distances to two other points.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ def intersect_circles(
 
 
 def wrap_angle(angle: float) -> float:
-    """Return the equivalent angle between -pi and pi; rad."""
+    """Return the equivalent angle from -pi to pi; rad."""
     return math.remainder(angle, 2 * math.pi)
 
 
 Bars = Mapping[str, Sequence[str]]
 """Names of the points of each bar, by the name of the bar."""
-COLOURS = (RED, ORANGE, BLUE, GREEN, WHITE, DARK)
-"""Colours of the moving bars, repeated in this order."""
+MATERIALS = (RED, ORANGE, BLUE, GREEN, WHITE, DARK)
+"""Materials of the moving bars, repeated in this order."""
 X_WORLD_UPRIGHT_PLANE = make_pose(rotation.about_x(np.pi / 2), np.zeros(3))
-"""Rotates the plane of the linkage so that its y axis points along the world's z."""
+"""Pose of an upright linkage: y of its plane points along the world's z."""
 
 
 def build_pinned_linkage(
@@ -127,7 +127,7 @@ def build_pinned_linkage(
         bar_poses[bar] = make_pose(rotation.about_z(angle), (*points[pivot], 0.0))
         joint_angle = wrap_angle(angle - _rotation_angle(bar_poses[parent]))
         linkage.revolute(f"{bar}_joint", parent, bar, at=_to_frame(bar_poses[parent], points[pivot]), value=joint_angle)
-        material = COLOURS[(len(bar_poses) - 2) % len(COLOURS)]
+        material = MATERIALS[(len(bar_poses) - 2) % len(MATERIALS)]
         linkage.link(bar, visuals=_bar_shapes(points, [pivot, *other_points], bar_poses[bar], radius, material, 0.0))
         for point in other_points:
             if point in bar_of_point:
@@ -159,7 +159,9 @@ def _bar_shapes(
     material: Material,
     z: float,
 ) -> list[ShapeInstance]:
-    """Return capsules from point to point, closed to a polygon if they enclose an area, and a pin at the first point.
+    """Return capsules from point to point, and a pin at the first point.
+
+    If the points are not collinear, a capsule from the last to the first point closes the polygon.
 
     `z` is the height of the shapes above the plane, m.
     """

@@ -89,14 +89,14 @@ def four_bar(
     """Make a four-bar linkage: crank, coupler and rocker on the ground; all joints rotate about z.
 
     The pivot of the crank is at the origin, the pivot of the rocker at x = ground. `four_bar_kind` classifies linkages
-    by the bars that make full revolutions. With ground = coupler and crank = rocker the linkage is a parallelogram,
-    whose coupler does not rotate. Assembled with elbow "down" and the crank above the ground, it is an
-    antiparallelogram, whose crank and rocker rotate in opposite directions.
+    by the bars that make full revolutions. If ground = coupler, crank = rocker and the crank is above the ground at
+    home, elbow "up" gives a parallelogram, whose coupler does not rotate. Elbow "down" gives an antiparallelogram. Its
+    crank and rocker rotate in opposite directions if they are shorter than the ground.
 
     Args:
         ground, crank, coupler, rocker: lengths of the bars; m.
         angle: crank angle at home; rad.
-        elbow: side of the line from the tip of the crank to the pivot of the rocker on which coupler and rocker meet:
+        elbow: on which side of the line from the tip of the crank to the pivot of the rocker coupler and rocker meet:
             "up" is the left side, "down" the right side.
 
     Returns:
@@ -242,7 +242,7 @@ def five_bar(
 
 
 def _bar_shapes(length: float, radius: float, material: Material) -> list[ShapeInstance]:
-    """Return the shapes of a bar along x, with a pin through its start."""
+    """Return the shapes of a bar along x, with a pin through its start; m."""
     pin = hub((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.7 * radius, 5 * radius, DARK)
     return [capsule((0.0, 0.0, 0.0), (length, 0.0, 0.0), radius, material), pin]
 
@@ -409,14 +409,14 @@ def pantograph(
     """Make a pantograph (C. Scheiner 1603), a parallelogram that enlarges a drawing: pen = scale * tracer.
 
     The pivot is at the origin. The link "tracer" follows the original drawing, and the link "pen" draws the copy. If
-    upper arm and forearm are collinear, the parallelogram can change to its other branch, in which pen = scale * tracer
-    is not valid.
+    upper arm and forearm are collinear, the parallelogram can change to its other branch (antiparallelogram), on which
+    pen = scale * tracer does not hold.
 
     Args:
         scale: ratio of the copy to the original, above 1; for a smaller copy, follow the original with the pen.
-        arm: distance from the pivot to the parallelogram; m.
-        forearm: distance from the end of the arm to the tracer; m.
-        shoulder, elbow: angles of arm and forearm from the x axis at home; rad.
+        arm: distance from the pivot to the nearest corner of the parallelogram; m.
+        forearm: distance from this corner to the tracer; m.
+        shoulder, elbow: angles of upper arm and forearm from the x axis at home; rad.
 
     Returns:
         The linkage, with 2 dofs.
@@ -463,7 +463,7 @@ def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle:
     near corner, the far corner "pen" and the origin are collinear, and the product of the two distances from the origin
     is arm² - side². The pivot of the crank is at x = crank, so the circle of the crank passes through the origin, and
     the pen moves on the line x = (arm² - side²) / (2 crank). The linkage is singular if the near corner is at a
-    distance of arm - side from the origin (flat rhombus) or if both corners coincide (folded rhombus); in these
+    distance of arm - side from the origin (flat rhombus) or if near and far corner coincide (folded rhombus). In these
     configurations it can change to other branches.
 
     Args:
@@ -583,7 +583,7 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
 
 
 def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mechanism:
-    """Make the leg of J. Klann (US patent 6260862, 1998): six bars, Stephenson's third inversion, and a high step.
+    """Make the leg of J. Klann (US patent 6260862, 2001): six bars, Stephenson's third inversion, and a high step.
 
     The crankshaft is at the origin. The link "foot" moves along the ground while the crank angle goes from 0 to pi, and
     returns above the ground in the other half revolution. If the crank rotates from x to z, the leg walks along x. In
@@ -641,7 +641,12 @@ def _scaled_lengths(
     scale: float,
     angle: float,
 ) -> dict[str, float]:
-    """Return the default lengths, replaced by the user's lengths and multiplied by the scale; m."""
+    """Return the lengths by name, each from the user or else the default, multiplied by the scale; m.
+
+    Raises:
+        UnknownName: a name of `user_lengths` is not in `default_lengths`.
+        StructureError: a length, the scale or the angle is invalid.
+    """
     for name in user_lengths:
         if name not in default_lengths:
             raise UnknownName(f"length of {gallery_name}", name, default_lengths)

@@ -49,9 +49,8 @@ JointRow = tuple[str, str, Vector, Vector, str, float, float]
 def panda(hand: bool = True) -> Mechanism:
     """Make a Franka Emika Panda: seven revolute joints, and a hand with two fingers that move together.
 
-    Lengths and the limits of joints 1, 3, 5 and 7 are from Franka's control interface documentation, "Robot and
-    interface specifications" (a modified DH table with the same frames). The limits of joints 2, 4 and 6 are from
-    franka_ros. The velocity limits (rad/s) are in `extras`, as for a URDF.
+    Lengths and limits are from Franka's control interface documentation, "Robot and interface specifications"; the
+    frames of the links are those of its modified DH table. The velocity limits (rad/s) are in `extras`, as for a URDF.
 
     Args:
         hand: whether the arm has the hand; the fingers add an eighth entry to q.
@@ -87,7 +86,7 @@ def panda(hand: bool = True) -> Mechanism:
             finger, joint = f"panda_{side}finger", f"panda_finger_joint{k + 1}"
             robot.prismatic(joint, "panda_hand", finger, at=(0.0, 0.0, 0.0584), axis=axis, limits=(0.0, 0.04))
             y = 0.01 if side == "left" else -0.01
-            # boxes enclose those of Franka, but end 1 mm before the middle, so that a closed hand has no collision
+            # the boxes enclose Franka's finger, but end 1 mm before the middle, so that a closed hand has no collision
             knuckle, tip = (0.0, 1.42 * y, 0.0107), (0.0, 1.02 * y, 0.0356)
             robot.link(
                 finger,
@@ -159,7 +158,7 @@ def iiwa14() -> Mechanism:
     """Make a KUKA LBR iiwa 14 R820: seven revolute joints.
 
     Lengths (360, 420, 400 and 126 mm to the flange) and limits (170, 120 and 175 degrees) are from the data sheet. The
-    frames between the links are those of the iiwa_stack description.
+    frames of the links are those of the iiwa_stack description.
 
     Returns:
         The arm, with the links iiwa_link_0 to iiwa_link_7 and iiwa_link_ee.
@@ -239,8 +238,8 @@ def _universal_robot(
     Args:
         name: name of the mechanism.
         column, upper_arm, forearm: lengths along the arm; m.
-        shoulder, elbow: sideways offsets (y) of these joints; m.
-        wrists: offsets between the wrist joints and to the tool; m.
+        shoulder, elbow: sideways offsets of the shoulder lift joint (along y) and of the elbow joint (along -y); m.
+        wrists: offsets from wrist joint 1 to 2, from 2 to 3, and from 3 to the tool; m.
         radius: radius of the drawn links; m.
         velocities: velocity limits of the two shoulder joints, and of the other joints; degrees per second.
         capsules: collision capsules by link name.
@@ -277,7 +276,7 @@ def _universal_robot(
 
 
 def _build_serial_chain(name: str, root: str, rows: Sequence[JointRow]) -> Builder:
-    """Build a chain of revolute joints."""
+    """Return a builder with a chain of revolute joints, one for each row."""
     robot, parent = Builder(name), root
     for joint, link, xyz, rpy, axis, lower, upper in rows:
         robot.revolute(joint, parent, link, at=_pose_from_quarter_turns(xyz, rpy), axis=axis, limits=(lower, upper))
@@ -434,7 +433,7 @@ ZALO_BOXES = (
     ("fourth", (0.048, 0.0017, 0.0), (0.05, 0.05, 0.05)),
     ("fifth", (0.03156178, 0.003, 0.0), (0.1, 0.035, 0.035)),
 )
-"""Drawn boxes of `zalo5`; m."""
+"""Shapes of the links of `zalo5`."""
 
 
 def zalo5() -> Mechanism:
@@ -463,7 +462,7 @@ def zalo5() -> Mechanism:
 
 
 def dh6() -> Mechanism:
-    """Make the six-joint arm of a demonstration with a modified DH table, at a tenth of its size.
+    """Make the six-joint arm of a demonstration of modified DH tables, at a tenth of the original size.
 
     q contains the angles theta of the table.
 
@@ -495,7 +494,7 @@ def dh6() -> Mechanism:
 
 
 def grippy10() -> Mechanism:
-    """Make the ten-joint arm of a demonstration with lists of lengths and axes, at a tenth of its size, with box links.
+    """Make a ten-joint arm with box links, a tenth as large as the arm of the demonstration from which it is taken.
 
     Returns:
         The arm, with the joints q0 to q9 and the links seg0 to seg10.
@@ -529,10 +528,9 @@ def two_arms(joints: Literal[6, 7] = 7, box: float = 0.3) -> Mechanism:
     """Make two arms that face each other and hold a box: 8 dofs with 7 joints each, 6 dofs with 6 joints each.
 
     With 7 joints, six of the 14 - 6 = 8 dofs move the box, and two rotate the elbows about the lines from shoulder to
-    wrist (self-motion).
-    With 6 joints the upper arms cannot roll, and the pose of the box determines the elbows. The box is fixed to the
-    left hand, and a rigid closure connects it to the right hand. The left arm is at negative x. At home the box is
-    level: its z points up, and its x points to the right arm.
+    wrist (self-motion). With 6 joints the upper arms cannot roll, and the pose of the box determines the positions of
+    the elbows. The box is fixed to the left hand, and a rigid closure connects the box to the right hand. The left arm
+    is at negative x. At home the box is level: its z points up, and its x points to the right arm.
 
     Args:
         joints: number of joints of each arm, 6 or 7.

@@ -1,4 +1,4 @@
-"""The compiled problem of a tracker: kernel tables for a mechanism and its tasks, and fast writers for new targets."""
+"""The compiled problem of a tracker: kernel tables for a mechanism and its tasks, and fast updates of the targets."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from mechanik.spatial.array import Array
 CLOSURE_TOLERANCE = 1e-12
 """m: tolerance of loop closures, unless rounding errors are larger. The tolerance of angles, rad, is this value divided
 by the length unit of the mechanism."""
-SINGULARITY_VALUE = 0.1
-"""Smallest singular value of the Jacobian, with lengths relative to the mechanism's size, below which velocities are
-damped; for a Panda at its home pose it is 0.2."""
+SINGULARITY_DISTANCE = 0.1
+"""Distance from a singularity below which velocities are damped. The distance is 1 / sqrt(trace((J J')^-1)) for the
+Jacobian J, with lengths in length units of the mechanism; it is at most the smallest singular value of J. A Panda at
+its home pose has a distance of 0.3."""
 BRAKING_SHARE = 0.5
 """Ratio to the acceleration limit: largest deceleration before a position limit, for dofs that loops couple. The
 remaining acceleration is reserved for the curvature of the loops."""
@@ -34,7 +35,7 @@ remaining acceleration is reserved for the curvature of the loops."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrozenObjective(Objective):
-    """An objective with fixed relations; its periodic joint targets are the nearest equivalent values."""
+    """An objective with fixed relations, such as a joint objective whose angles no longer depend on q."""
 
     fixed_relations: tuple[Relation, ...] = ()
 
@@ -48,7 +49,7 @@ def freeze_angles(mechanism: Mechanism, objective: Objective, q: Array, bounds: 
     Objectives that are not joint objectives are returned unchanged.
 
     Args:
-        bounds: lower and upper limits, (nq,) each.
+        bounds: lower and upper limits inside which the values should be, (nq,) each.
     """
     if not isinstance(objective, JointObjective):
         return objective
@@ -70,12 +71,12 @@ class TrackingProblem:
         table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
         options: (OPTION_COUNT,) options of the step.
         gains: (rows,) gain of each residual row, 1/s.
-        previous_residuals: (rows,) residuals with the previous targets.
+        previous_residuals: (rows,) residuals after the previous step, with the targets of that step.
         target_motion: (stages, columns + 1) last motion of the targets in each stage, and whether it was a jump.
         extra_jacobian: (rows + extra rows, columns) Jacobian of the distances of collision pairs, then rows with bands.
         extra_bounds: (rows + extra rows, 4) bounds on the rates of the rows of `extra_jacobian`.
         workspaces: memory of the kernel.
-        limit_codes: (columns,) code of the active limit of each column; 0: none.
+        limit_codes: (columns,) code of the active limit of each column; 0: none, negative: a lower limit.
         columns: (columns,) index in v of each column that is not a slack; nv and above for joints that close loops.
         has_functions: whether a residual is a Python function.
     """
@@ -126,9 +127,9 @@ def build_tracking_problem(
         bounds: lower and upper limits, (nq,) each.
         rates: largest velocities and accelerations, (nv,) each.
         gains: gain of each objective, 1/s.
-        extra_row_count: largest number of extra rows, for distances of collision pairs.
+        extra_row_count: largest number of rows for the distances of collision pairs.
         dt: time step, s.
-        damping: damping of velocities at singularities.
+        damping: damping of velocities at a singularity, as in `Tracker`.
         follows_targets: whether the velocity of moving targets is fed forward.
     """
     empty_relation = Relation(RelationKind.FUNCTION, (), function=_empty_residual)
@@ -177,7 +178,7 @@ def build_tracking_problem(
     )
     options = np.zeros(layout.OPTION_COUNT)
     options[layout.TIME_STEP], options[layout.SINGULARITY_DAMPING] = dt, damping
-    options[layout.SINGULARITY_DISTANCE] = SINGULARITY_VALUE
+    options[layout.SINGULARITY_DISTANCE] = SINGULARITY_DISTANCE
     options[layout.FOLLOWS_TARGET_VELOCITY] = follows_targets
     options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stopping_time, BRAKING_SHARE * dt)
     options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
@@ -189,13 +190,13 @@ def build_tracking_problem(
         _workspaces(column_count, row_count, extra_row_count), np.zeros(column_count, dtype=np.int64), columns,
         has_functions,
     )  # fmt: skip
-    for task, gain in enumerate(gains):
-        tracking_problem.gains[tracking_problem.rows_of(task)] = gain
+    for task_index, gain in enumerate(gains):
+        tracking_problem.gains[tracking_problem.rows_of(task_index)] = gain
     return tracking_problem
 
 
 def closure_joint_values(mechanism: Mechanism, q: Array) -> Array:
-    """Values of the joints that close loops and have separate columns, at configuration q (nq,)."""
+    """Values of the loop-closing joints that have columns of their own, at configuration q (nq,)."""
     if not any(_needs_nodes(closure) for closure in mechanism.closures.values()):
         return np.zeros(0)
     mechanism_copy = mechanism.copy()
@@ -221,15 +222,15 @@ def _empty_residual(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
     return np.zeros(0), np.zeros((0, mechanism.nv))
 
 
-class JointTargetWriter:
-    """Fast conversion of the targets of a joint-value task from a dict to entries of the problem's float table.
+class JointTargetReader:
+    """Fast conversion of the target of a `JointValues` task from a dict to entries of the problem's float table.
 
     Args:
-        names: names of the joints.
+        names: names of the joints or dofs, as in the dict.
         slots: index of each target in the float table of the problem.
-        q_indices: index of each joint in q.
-        is_periodic: whether the target of each joint means the nearest equivalent angle.
-        limits: (lower, upper) of each joint, rad or m.
+        q_indices: index of each value in q.
+        is_periodic: whether each target means the nearest equivalent angle.
+        limits: (lower, upper) of each value, rad or m.
     """
 
     def __init__(
@@ -246,7 +247,7 @@ class JointTargetWriter:
         """Pairs (slot, value) for a target; None if the target needs full validation.
 
         Args:
-            target: values by joint name.
+            target: values by joint or dof name.
             q: (nq,) current configuration; periodic targets become the equivalent values nearest to it.
         """
         if type(target) is not dict or len(target) != len(self._entries):  # type: ignore[arg-type]
@@ -262,19 +263,19 @@ class JointTargetWriter:
         return values
 
 
-def joint_target_writer(
+def make_joint_target_reader(
     tracking_problem: TrackingProblem,
-    task: int,
+    task_index: int,
     objective: Objective,
     relations: Sequence[Relation],
     bounds: tuple[Array, Array],
-) -> JointTargetWriter | None:
-    """Fast writer for a `JointValues` task whose joints each have one entry in q; None for other tasks.
+) -> JointTargetReader | None:
+    """Reader for a `JointValues` task in which each name stands for one entry of q; None for other tasks.
 
     Args:
-        task: index of the task.
+        task_index: index of the task.
         objective: the objective of the task.
-        relations: the compiled relations of the objective.
+        relations: the relations of the objective.
         bounds: lower and upper limits, (nq,) each.
     """
     if not isinstance(objective, JointValues) or any(
@@ -292,11 +293,11 @@ def joint_target_writer(
     blocks = {
         i: block_index
         for block_index, (owner, i) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True))
-        if owner == task
+        if owner == task_index
     }
     if len(blocks) != len(names):
         return None
-    return JointTargetWriter(
+    return JointTargetReader(
         names,
         [first_slot + problem_layout.BLOCK_FLOATS * blocks[i] for i in range(len(names))],
         q_indices,
@@ -306,13 +307,13 @@ def joint_target_writer(
 
 
 class TaskTargets:
-    """Current targets of the tasks, and writers that write new targets into the compiled problem.
+    """Current targets of the tasks; writes new targets into the compiled problem.
 
     Args:
         mechanism: the mechanism.
         tracking_problem: the compiled problem.
         objectives: the objectives as given by the user.
-        relations: compiled relations of each objective.
+        relations: relations of each compiled objective.
         bounds: lower and upper limits, (nq,) each.
     """
 
@@ -326,15 +327,15 @@ class TaskTargets:
     ) -> None:
         self._mechanism, self._tracking_problem, self._bounds = mechanism, tracking_problem, bounds
         self._objectives, self._relations = tuple(objectives), list(relations)
-        # the multi-target writer does not handle periodic joint targets
+        # the compiled joint objectives are frozen, so the multi-target writer does not change their targets
         self._multi_writer = make_multi_target_writer(
             mechanism, tracking_problem.problem, tracking_problem.problem.objectives, [*self._relations, ()], bounds
         )
-        writers = [
-            joint_target_writer(tracking_problem, k, objective, self._relations[k], bounds)
+        readers = [
+            make_joint_target_reader(tracking_problem, k, objective, self._relations[k], bounds)
             for k, objective in enumerate(objectives)
         ]
-        self._joint_writers = {k: writer for k, writer in enumerate(writers) if writer is not None}
+        self._joint_readers = {k: reader for k, reader in enumerate(readers) if reader is not None}
         self._joint_values: dict[int, dict[str, float]] = {}
         self._task_by_name = {item.name: k for k, item in enumerate(objectives) if item.name}
 
@@ -365,6 +366,9 @@ class TaskTargets:
         Args:
             targets: as for `Tracker.step`.
             q: (nq,) current configuration; periodic targets become the equivalent values nearest to it.
+
+        Raises:
+            MechanikError: a target is invalid, for example because its shape is wrong or it names other joints.
         """
         if not self._write_fast(targets, q):
             self._write_validated(targets, q)
@@ -372,20 +376,20 @@ class TaskTargets:
     # ---- internals --------------------------------------------------------------------------
 
     def _write_fast(self, targets: Targets, q: Array) -> bool:
-        """Write targets with the fast writers; return False and change nothing if they need full validation."""
+        """Write targets without new relations; return False and change nothing if targets need full validation."""
         task_count, remaining_targets = len(self._objectives), targets
         slot_values: list[tuple[int, float]] = []
         joint_values: dict[int, dict[str, float]] = {}
-        if self._joint_writers:
+        if self._joint_readers:
             targets_by_task = self._targets_by_task(targets)
             if targets_by_task is None:
                 return False
-            for k, writer in self._joint_writers.items():
+            for k, reader in self._joint_readers.items():
                 if targets_by_task[k] is not None:
-                    task_values = writer.read(targets_by_task[k], q)
-                    if task_values is None:
+                    task_slot_values = reader.read(targets_by_task[k], q)
+                    if task_slot_values is None:
                         return False
-                    slot_values += task_values
+                    slot_values += task_slot_values
                     joint_values[k], targets_by_task[k] = targets_by_task[k], None
             remaining_targets = targets_by_task if any(target is not None for target in targets_by_task) else None
         if remaining_targets is not None:
@@ -395,7 +399,7 @@ class TaskTargets:
             if not isinstance(remaining_targets, Mapping):
                 remaining_targets = (
                     (remaining_targets, None)
-                    if task_count == 1 and not self._joint_writers
+                    if task_count == 1 and not self._joint_readers
                     else (*remaining_targets, None)
                 )
             packed_targets = multi_writer.pack_targets(remaining_targets)
@@ -440,8 +444,8 @@ class TaskTargets:
                 raise ObjectiveError(
                     f"the residuals of {item!r} have changed since the tracker was created; create a new tracker"
                 )
-        for task, new_relations in enumerate(relations):
-            write_targets(tracking_problem.problem, task, new_relations)
+        for task_index, new_relations in enumerate(relations):
+            write_targets(tracking_problem.problem, task_index, new_relations)
         self._objectives, self._relations = objectives_with_targets, relations
         self._joint_values.clear()
         if self._multi_writer is not None:
@@ -452,10 +456,10 @@ class TaskTargets:
                 if kind != UNCHANGED
             ]
             self._multi_writer.initial_values[:] = np.concatenate(initial_targets)
-        relation_positions = zip(
+        relation_keys = zip(
             tracking_problem.subproblem.owners, tracking_problem.subproblem.relation_indices, strict=True
         )
         tracking_problem.relations[:] = [
             relations[owner][i] if 0 <= owner < len(relations) else item
-            for (owner, i), item in zip(relation_positions, tracking_problem.relations, strict=True)
+            for (owner, i), item in zip(relation_keys, tracking_problem.relations, strict=True)
         ]
