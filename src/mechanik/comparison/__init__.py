@@ -1,7 +1,7 @@
-"""Benchmark of the solvers: every method on every class of robot and task, with independently verified solutions.
+"""Benchmark of the solvers: every method on every robot and task, with independently verified solutions.
 
-Input of `compare`: mechanisms and names of solvers. Output: a `Comparison` with records, table rows and a report. This
-package may import every package except the command line and the studio.
+Input of `compare`: mechanisms, and names of solvers, robots and tasks. Output: a `Comparison` with records, table rows
+and a report. This package may import every package except the command line and the studio.
 """
 
 from mechanik.comparison.benchmark_cases import TASKS

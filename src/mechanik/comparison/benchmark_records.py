@@ -1,8 +1,7 @@
 """Records of a comparison, their CSV file, and the description of the machine on which they were measured.
 
-Tables, plots and reports are made only from these records. While a comparison runs, the records are in `NAME.part` next
-to the file `NAME`; this file is written when the comparison is complete. If its name ends in .gz, it is compressed with
-gzip.
+Tables, plots and reports are made only from these records. While a comparison runs, the records are in `NAME.part`,
+which is renamed to `NAME` when the comparison is complete. If `NAME` ends in .gz, both files are compressed with gzip.
 """
 
 from __future__ import annotations
@@ -26,33 +25,36 @@ from mechanik.version import __version__
 
 ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "call"
 REFERENCE, REFUSED = "reference", "refused"
-"""Kinds of records, in this order: an attempt from a start to a target; a point of a path; a further solution of a
-target from another start; the convergence curve over several targets; the time of a call whose target is already met;
-the smallest distance that a long search found; the reason why a solver cannot run the case."""
+"""Kinds of records, in this order: all attempts on a target; an attempt on a point of a path; an attempt from another
+start, to find further solutions of a target; the convergence curve over several targets; the time of a call whose
+target is already met; the smallest distance to a target that a long search found; the reason why a solver cannot run
+the case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkRecord:
-    """A record of a comparison: the measurements of a solver on a target of a task.
+    """A record of a comparison: measurements of a solver on a target of a task, or on all targets of the task.
 
     Attributes:
         kind: "attempt", "track", "branch", "curve", "call", "reference" or "refused". Fields that a kind does not use
-            keep their default.
+            keep their default. In kind "attempt", the fields of one attempt are those of the first attempt.
         robot, task, solver: names of the robot, the task and the solver.
         target: index of the target in the case; -1: none.
         start: 0: the start of the target; k > 0: row k - 1 of the restarts of the case; -1: neither.
         reported_success: whether the solver reported success after one attempt, within the time limit of an attempt.
-        verified: whether the solver reported success and the independent check confirms it.
+        verified: whether the solver reported success and the independent check confirms the success.
         in_budget: whether a verified solution was found within the time budget, possibly after several attempts.
-        seconds, iterations, status: processor time (s), iterations and status of one attempt.
+        seconds, iterations, status: processor time (s), iterations and status of one attempt. Kind "call": median time
+            of a call.
         budget_seconds, attempts: processor time (s) and number of all attempts, until the first reported success or
             the end of the budget.
-        position_error, rotation_error: largest errors of all tip links after one attempt; m and rad. The rotation error
-            is NaN for tasks without rotation.
-        distance: root of the sum of squared position errors of the tip links after one attempt, m. Infinite if limits
-            or loop closures are violated.
+        position_error, rotation_error: largest errors of all tip links after one attempt; m and rad. For the task
+            "direction" the rotation error is the angle between the directions; it is NaN for targets that are only
+            positions.
+        distance: root of the sum of squared position errors of the tip links after one attempt, m. Infinite if limits,
+            loop closures or joint constraints are violated. Kind "reference": the smallest known distance.
         budget_distance: out of reach: the smallest `distance` of all attempts within the budget. Other tasks: the same
-            root after the last attempt, also if limits or loop closures are violated; m.
+            root after the last attempt, also if limits, loop closures or joint constraints are violated; m.
         closure_error: largest closure error, m or rad, or residual of a joint constraint, relative to its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
         step: largest joint step since the previous solution on the path; rad, or ratio to the reach.
@@ -102,7 +104,7 @@ class BenchmarkRecord:
 
 
 def describe_machine() -> dict[str, str]:
-    """Return processor, cores, system, versions and the date as texts; timings are meaningless without them."""
+    """Return processor, number of cores, system, versions and date as texts; timings need them to be meaningful."""
     return {
         "processor": processor_name(),
         "cores": str(os.cpu_count() or 1),
@@ -142,7 +144,7 @@ DIGITS = 4
 
 
 class RecordWriter:
-    """Writer of records to a partial file in the folder of `path`; `finish` renames it to `path`.
+    """Writer of records to a partial file in the folder of `path`; `finish` renames the partial file to `path`.
 
     Args:
         path: the final file.
@@ -159,7 +161,11 @@ class RecordWriter:
         self._file: TextIO | None = None
 
     def write(self, records: Iterable[BenchmarkRecord]) -> None:
-        """Append records and flush the file."""
+        """Append records and flush the file; the first call replaces an existing partial file.
+
+        Raises:
+            CannotSave: the file cannot be written.
+        """
         try:
             if self._file is None:
                 self._file = _open_text(self.part, "w")
@@ -179,7 +185,7 @@ class RecordWriter:
             self._file = None
 
     def finish(self) -> None:
-        """Rename the partial file to the final file."""
+        """Rename the partial file to the final file; raises `CannotSave` if this is not possible."""
         self.write(())
         self.close()
         try:
@@ -194,7 +200,11 @@ def partial_path(path: Path) -> Path:
 
 
 def write_records(path: str | Path, records: Iterable[BenchmarkRecord], about: dict[str, Any]) -> None:
-    """Write all records to a file atomically: an existing file stays unchanged if writing fails."""
+    """Write all records to a file atomically: an existing file stays unchanged if writing fails.
+
+    Raises:
+        CannotSave: the file cannot be written.
+    """
     recorder = RecordWriter(path, about)
     recorder.write(records)
     recorder.finish()
@@ -247,10 +257,14 @@ def _open_text(path: Path, mode: Literal["r", "w"]) -> TextIO:
 
 
 def _read_rows(file: TextIO, path: str | Path, is_part: bool) -> list[dict[str, str]]:
-    """Read all complete rows; a truncated gzip file is an error unless `is_part` is set.
+    """Read the rows of a file, up to its end or to the point where a gzip file is truncated.
 
     Args:
         path: path of the file, for the message.
+        is_part: whether a gzip file may be truncated.
+
+    Raises:
+        FormatError: a gzip file is truncated, but `is_part` is False.
     """
     rows: list[dict[str, str]] = []
     try:

@@ -1,4 +1,4 @@
-"""Robots of the benchmark: a built-in robot of each class, and mechanisms of the user."""
+"""Robots of the benchmark: built-in robots of several classes, and mechanisms of the user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BenchmarkRobot:
     Attributes:
         name: name of the robot in `compare`.
         title: title in tables and reports.
-        mechanism: the mechanism; if it has loops, they are closed.
+        mechanism: the mechanism.
         tip_links: names of the links that must reach targets.
 
     Example:
@@ -92,12 +92,12 @@ def arm_10r() -> BenchmarkRobot:
 
 
 def arm_30r() -> BenchmarkRobot:
-    """Make an arm with 30 joints, limited to +-1 rad."""
+    """Make an arm with 30 joints, each limited to +-1 rad."""
     return _snake(30, 1.0)
 
 
 def arm_100r() -> BenchmarkRobot:
-    """Make an arm with 100 joints, limited to +-0.6 rad."""
+    """Make an arm with 100 joints, each limited to +-0.6 rad."""
     return _snake(100, 0.6)
 
 
@@ -170,9 +170,10 @@ def user_robot(mechanism: Mechanism, links: Iterable[str] = (), used_names: Iter
 
     Args:
         links: links that must reach targets; empty: the link that `find_tip_link` returns.
-        used_names: names of other robots; a number is added to the new name if it is already used.
+        used_names: names of other robots; if the name of the mechanism is one of these, a number is added.
 
     Raises:
+        UnknownName: the mechanism has no such link.
         StructureError: the mechanism has no dofs.
     """
     tip_links = tuple(links) or (find_tip_link(mechanism),)
@@ -187,8 +188,8 @@ def user_robot(mechanism: Mechanism, links: Iterable[str] = (), used_names: Iter
 def find_tip_link(mechanism: Mechanism) -> str:
     """Return the most likely tip link of a mechanism.
 
-    Candidates are links that can move and have no child joint. A name that matches one of `TIP_LINK_PATTERNS` is
-    preferred, then the largest number of dofs that move the link.
+    Candidates are links that can move and have no child joint. The name that matches the most specific of
+    `TIP_LINK_PATTERNS` is preferred, then the largest number of dofs that move the link.
 
     Raises:
         StructureError: no joint moves a link.
@@ -198,15 +199,15 @@ def find_tip_link(mechanism: Mechanism) -> str:
     if not candidates:
         raise StructureError(f"no link of {mechanism.name or 'the mechanism'} can move, so there is no tip link")
 
-    def word_rank(name: str) -> int:
-        """Rank of the most specific word in a name; 0 without such a word."""
-        snake_case_name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)  # `left_Hand` of `leftHand`
+    def pattern_rank(name: str) -> int:
+        """Return the rank of the most specific pattern that a name matches, largest for the first; 0 without match."""
+        snake_case_name = re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)  # `leftHand`: `left_Hand`
         words = f"{name} {snake_case_name}".lower()
         return next(
             (len(TIP_LINK_PATTERNS) - k for k, pattern in enumerate(TIP_LINK_PATTERNS) if re.search(pattern, words)), 0
         )
 
-    return max(candidates, key=lambda name: (word_rank(name), dof_counts[name]))
+    return max(candidates, key=lambda name: (pattern_rank(name), dof_counts[name]))
 
 
 def _snake(joint_count: int, max_angle: float) -> BenchmarkRobot:
@@ -230,12 +231,12 @@ def _dof_count_above(link: Link) -> int:
 
 
 def _has_child_joint(link: Link) -> bool:
-    """Whether the link has a child joint in the kinematic tree."""
+    """Return whether the link has a child joint in the kinematic tree, where joints that close loops do not count."""
     return any(isinstance(child, Joint) and not child.is_closure for child in link.children)
 
 
 def _unique_name(name: str, used_names: set[str] | Sequence[str]) -> str:
-    """Return the name, with a number if it is already used."""
+    """Return the name, with a number added if the name is already used."""
     number, unique_name = 1, name
     while unique_name in used_names:
         number += 1

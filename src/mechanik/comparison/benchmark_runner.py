@@ -1,7 +1,7 @@
 """Benchmark runner: run every solver on every task of every robot and record the measurements.
 
-All attempts of a case are timed before any of them is verified, so that verification does not disturb the timing. Times
-are processor times.
+The attempts on the targets of a case are timed before any of them is verified, so that verification does not disturb
+the timing; only the attempts that search for branches are verified at once. Recorded times are processor times.
 """
 
 from __future__ import annotations
@@ -104,9 +104,10 @@ ends."""
 JUMP_RATIO = 5.0
 """Ratio to the largest reference step of the path: a larger joint step counts as a jump."""
 MIN_TARGET_COUNT = 3
-"""Smallest number of targets per solver, also for slow solvers."""
+"""Number of targets that every solver tries, also if this takes longer than `patience`."""
 CURVE_TARGET_COUNT = 12
-"""Number of targets for the median convergence curve. If the solver solves any of them, the others are ignored."""
+"""Largest number of targets for the median convergence curve. Unsolved targets are ignored, unless no target is solved.
+"""
 CURVE_SECONDS, MAX_CURVE_POINT_COUNT = 0.2, 24
 """Wall time after which no further target is solved for the curve, s; and the largest number of points of a curve."""
 IDLE_CALL_COUNT = 7
@@ -122,7 +123,8 @@ class TimeLimits:
     Attributes:
         budget: s of processor time for all attempts on a target.
         max_attempt_seconds: s of processor time for an attempt; longer attempts count as failed.
-        patience: s of wall time for a solver on a case; after this time the remaining targets are skipped.
+        patience: s of wall time for a solver on a case; after this time the remaining targets are skipped, except the
+            first MIN_TARGET_COUNT.
         seed: random seed of the solvers.
     """
 
@@ -137,7 +139,7 @@ class AttemptResult:
     """Result of an attempt, before its verification.
 
     Attributes:
-        q: solution, (nq,).
+        q: solution, (nq,); the start if the solver raised an exception.
         seconds: processor time, s.
         reported_success: whether the solver reported success within `max_attempt_seconds`.
         iterations, status: iterations and status of the solution.
@@ -155,7 +157,12 @@ class AttemptResult:
 def run_case(
     case: BenchmarkCase, solver: str, settings: CaseSettings, time_limits: TimeLimits, branches: SolutionBranches
 ) -> list[BenchmarkRecord]:
-    """Run a solver on a case and return its records, or a single record with the reason why it cannot run."""
+    """Run a solver on a case and return the records, or a single record with the reason why the solver cannot run.
+
+    Args:
+        solver: name of the method.
+        branches: the known branches of the case; new branches are added.
+    """
     case_names: dict[str, Any] = {"robot": case.robot.name, "task": case.task, "solver": solver}
     try:
         case_solver = make_case_solver(case, solver)
@@ -179,7 +186,7 @@ def run_case(
 
 
 def reference_distances(case: BenchmarkCase, settings: CaseSettings, seconds: float) -> list[BenchmarkRecord]:
-    """Return records with the smallest distances to targets out of reach, found by the default solver from many starts.
+    """Return records with the smallest distances to targets out of reach, which the default solver finds by restarts.
 
     Args:
         seconds: wall time after which no further start is tried, s.
@@ -222,7 +229,7 @@ class CaseRunner:
         self.start_time = time.perf_counter()
 
     def is_out_of_time(self, share: float = 1.0) -> bool:
-        """Whether the time since `warm_up` exceeds `share` times the patience."""
+        """Return whether the wall time since `warm_up` exceeds `share` times the patience."""
         return time.perf_counter() - self.start_time > share * self.time_limits.patience
 
     def attempt(
@@ -233,8 +240,9 @@ class CaseRunner:
         Args:
             index: index of the target.
             start: (nq,).
-            max_seconds: time limit, s.
-            raises_errors: whether to raise exceptions of the solver; else they are recorded as failed attempts.
+            max_seconds: time limit, s; the limit `max_attempt_seconds` applies as well. The default method ignores both
+                and may take longer.
+            raises_errors: whether to raise exceptions of the solver; otherwise the result is a failed attempt.
         """
         options = self._options(index, min(max_seconds, self.time_limits.max_attempt_seconds))
         q0, target = np.array(start), self.case.targets[index]
@@ -283,7 +291,7 @@ class CaseRunner:
         return tuple(map(float, iterations)), tuple(map(float, median_errors))
 
     def time_idle_call(self) -> float:
-        """Return the time of a call whose target is already met, s: the overhead of Python around the iterations.
+        """Return the processor time of a call whose target is already met, s: the overhead around the iterations.
 
         The time is the median of IDLE_CALL_COUNT calls; NaN if the solver raises an exception.
         """
@@ -299,7 +307,7 @@ class CaseRunner:
         return float(np.median(durations))
 
     def _options(self, index: int, seconds: float) -> dict[str, Any]:
-        """Return the options of `Solver.solve` for a target: time limit and random generator."""
+        """Return the options of `Solver.solve` for a target: time limit and random generator; none if `is_compiled`."""
         if self.is_compiled:
             return {}
         return {"max_seconds": max(seconds, 0.0), "rng": np.random.default_rng([self.time_limits.seed, index])}
@@ -315,7 +323,7 @@ def _attempt_records(
     """
     case, budget = runner.case, runner.time_limits.budget
     results_by_target: list[list[AttemptResult]] = []
-    # out of reach: if the first attempt takes longer than the budget, it is repeated with the budget as time limit
+    # out of reach: if the first attempt takes longer than the budget, it is repeated with a time limit below the budget
     repeated_results: dict[int, AttemptResult] = {}
     for index in range(len(case.targets)):
         if index >= MIN_TARGET_COUNT and runner.is_out_of_time():
@@ -399,7 +407,7 @@ def _track_records(runner: CaseRunner, settings: CaseSettings, case_names: dict[
 def _branch_records(
     runner: CaseRunner, settings: CaseSettings, branches: SolutionBranches, case_names: dict[str, Any]
 ) -> Iterator[BenchmarkRecord]:
-    """Yield the records of attempts from many starts, for targets with finitely many solutions."""
+    """Yield the records of attempts from many starts, for the targets of `branches`."""
     case = runner.case
     for index in branches.targets:
         for k, start in enumerate(case.restarts[: settings.branch_start_count]):
@@ -437,8 +445,8 @@ def _record_fields(result: AttemptResult, verification: CaseVerification) -> dic
 
 
 def _valid_distance(verification: CaseVerification) -> float:
-    """Return the distance to the target, m; infinite if limits or loop closures are violated."""
-    return verification.distance if verification.constraints_met else np.inf
+    """Return the distance to the target, m; infinite if limits, loop closures or joint constraints are violated."""
+    return verification.distance if verification.are_constraints_met else np.inf
 
 
 MechanismOrFile = Mechanism | str | Path
@@ -514,12 +522,13 @@ def compare(
         targets: number of targets of each task. None: 100, or 8 with `quick`.
         budget: s of processor time for all attempts on a target. The first attempt may take 5 times the budget, or
             0.1 s if that is longer.
-        tolerance, angle_tolerance: m and rad; a target with errors up to these is reached, and a loop is closed.
+        tolerance, angle_tolerance: m and rad; a target is reached, and a loop is closed, if its errors are not larger.
         patience: s of wall time for a solver on a task of a robot. A slower solver solves fewer targets, but at least
             3; the table shows the number. None: 2, or 0.25 with `quick`.
         seed: random seed of targets, starts and solvers.
-        quick: use fewer targets and less patience.
-        csv: file for the records. Until the comparison is complete, they are in a partial file in the same folder.
+        quick: whether to use fewer targets and less patience by default, and fewer starts in the search for branches.
+        csv: file for the records. Until the comparison is complete, the records are in a partial file in the same
+            folder.
         resume: whether to continue an interrupted comparison from the records in `csv` or its partial file.
         progress: True: a bar on stderr; False: no bar; None: a bar if stderr is a terminal; or a function with the
             arguments (number of finished runs, number of all runs, label of the next run). A run is a solver on a task
@@ -531,10 +540,13 @@ def compare(
 
     Raises:
         UnknownName: a solver, robot, task or link does not exist.
-        LimitsError: `targets` is not an integer of 1 or more, or another number is not above 0.
+        LimitsError: `targets` is not an integer of 1 or more, or a time or a tolerance is not finite and above 0.
         InvalidArgument: `mechanisms` contains other objects, or `resume` is given without `csv`.
         StructureError: the records in `csv` have other settings, or a mechanism has no dofs.
-        FormatError: the records in `csv` are damaged, or from another version of Mechanik.
+        NotSolved: the loops of a mechanism cannot be closed.
+        FileMissing: a file of `mechanisms` or `csv` cannot be read.
+        FormatError: a file of `mechanisms` is invalid, or the records in `csv` are damaged or from another version of
+            Mechanik.
         CannotSave: the records cannot be written.
 
     Example:
@@ -592,7 +604,10 @@ def _run_cases(
     progress: ComparisonProgress,
     earlier_records: Sequence[BenchmarkRecord],
 ) -> Iterable[list[BenchmarkRecord]]:
-    """Run all solvers on all cases and yield the records of each; out of reach, the reference records come first."""
+    """Run all solvers on all cases that `earlier_records` does not contain, and yield the records of each run.
+
+    For targets out of reach, the reference records come before those of the solvers.
+    """
     case_settings = CaseSettings(
         settings.targets, settings.branch_targets, settings.branch_starts, settings.tolerance, settings.angle_tolerance
     )
@@ -619,9 +634,13 @@ def _run_cases(
 def _records_to_resume(
     csv: str | Path | None, settings: ComparisonSettings, solvers: Sequence[str]
 ) -> list[BenchmarkRecord]:
-    """Read the records of an earlier run, for the tasks that all solvers finished.
+    """Read the records of an earlier comparison, for the tasks that all solvers finished.
 
     Unfinished tasks are ignored, because branches and smallest distances depend on all solvers of a task.
+
+    Raises:
+        InvalidArgument: `csv` is None.
+        StructureError: the earlier comparison has other settings.
     """
     if csv is None:
         raise InvalidArgument("resume=True needs the file of the records of the interrupted comparison: csv=...")
@@ -635,7 +654,7 @@ def _records_to_resume(
             f"{csv} contains a comparison with other settings, {about.get('settings')}; use these settings to finish "
             "it, or omit resume to start again"
         )
-    # the records of the last case in a partial file may be incomplete
+    # the records of the last run in a partial file may be incomplete
     last_key = records[-1].case_key if records and partial_file.exists() else None
     finished_solvers: dict[tuple[str, str], set[str]] = {}
     for record in records:

@@ -1,7 +1,7 @@
 """Independent verification of solutions by forward kinematics, and classification of solutions into branches.
 
-The check uses poses of the model and relations in NumPy, not the residuals or weights of the solvers. Branches are
-distinguished only for targets with finitely many solutions.
+The verification uses the forward kinematics of the model, and closure errors computed in NumPy, not the residuals or
+weights of the solvers. Branches are distinguished only for targets with isolated solutions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mechanik.spatial import rotation
 from mechanik.spatial.array import Array
 
 ROUNDING = 1e-9
-"""Allowance for rounding errors: relative for tolerances, absolute in rad or m for limits."""
+"""Allowance for rounding errors: relative for the tolerances of targets, absolute in rad or m for limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class CaseVerification:
     """Independently computed errors of a solution.
 
     Attributes:
-        position_error, rotation_error: largest errors of all tip links; m and rad. The rotation error is NaN for tasks
-            without rotation.
+        position_error, rotation_error: largest errors of all tip links; m and rad. For the task "direction" the
+            rotation error is the angle between the directions; it is NaN for targets that are only positions.
         distance: root of the sum of squared position errors of the tip links, m.
         closure_error: largest closure error, m or rad, or joint constraint residual, relative to its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
-        constraints_met: whether limits, joint constraints and loop closures are met.
+        are_constraints_met: whether limits, joint constraints and loop closures are met.
         success: whether the constraints are met and all tip links are at their targets.
     """
 
@@ -49,7 +49,7 @@ class CaseVerification:
     distance: float
     closure_error: float
     limit_violation: float
-    constraints_met: bool
+    are_constraints_met: bool
     success: bool
 
 
@@ -79,26 +79,26 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
     for name, tilt in swing_angles(robot.mechanism, q).items():
         cone = robot.mechanism.joint(name).cone
         limit_violation = max(limit_violation, 0.0 if cone is None else tilt - cone.angle)
-    closure_error, loops_closed = _loop_errors(case, settings, q)
+    closure_error, are_loops_closed = _loop_errors(case, settings, q)
     tolerance_factor = 1 + ROUNDING
     is_on_target = (
         position_errors.max() <= settings.tolerance * tolerance_factor
         and not rotation_errors.max() > settings.angle_tolerance * tolerance_factor
     )
-    constraints_met = loops_closed and limit_violation <= ROUNDING
+    are_constraints_met = are_loops_closed and limit_violation <= ROUNDING
     return CaseVerification(
         float(position_errors.max()),
         float(rotation_errors.max()),
         float(np.linalg.norm(position_errors)),
         closure_error,
         limit_violation,
-        constraints_met,
-        bool(is_on_target and constraints_met),
+        are_constraints_met,
+        bool(is_on_target and are_constraints_met),
     )
 
 
 def _loop_errors(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple[float, bool]:
-    """Return the largest closure or joint constraint error, and whether all are within the tolerances of the goals."""
+    """Return the largest error of closures and joint constraints, and whether all errors are within the tolerances."""
     mechanism, largest_error, are_closed = case.robot.mechanism, 0.0, True
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
@@ -120,7 +120,8 @@ def _loop_errors(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple
 
 DofMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BRANCH_SEPARATION = 0.05
-"""rad, or ratio to the reach: solutions closer than this are on the same branch and differ only by the tolerances."""
+"""rad, or ratio to the reach: solutions that are closer are on the same branch; they differ because errors within the
+tolerances are allowed."""
 BRANCH_TASKS = ("point", "direction", "pose")
 """Tasks that are searched for branches."""
 
@@ -128,7 +129,7 @@ BRANCH_TASKS = ("point", "direction", "pose")
 def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) -> tuple[DofMask, bool]:
     """Return a mask (nv,) of the dofs that affect the goals or a loop closure, and whether q is an isolated solution.
 
-    The solution is isolated if no motion of these dofs leaves all residuals unchanged to first order.
+    The solution q (nq,) is isolated if every motion of these dofs changes a residual to first order.
     """
     unit = np.where(robot.mechanism.space.rotates, 1.0, robot_reach(robot))
     J = np.vstack([jacobian(goals, robot.mechanism, q), closure_jacobian(robot, q)]) * unit
@@ -140,14 +141,10 @@ def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) 
 
 
 class SolutionBranches:
-    """Known solution branches of targets, found by all solvers; branch 0 is the reference configuration of the target.
-
-    Attributes:
-        targets: indices of the targets with finitely many solutions.
-    """
+    """Solution branches that all solvers found so far; branch 0 of a target is its reference configuration."""
 
     def __init__(self, case: BenchmarkCase, count: int) -> None:
-        """Find which of the first `count` targets have isolated solutions."""
+        """Find which of the first `count` targets have an isolated reference configuration."""
         self._robot = case.robot
         self._branches_by_target: dict[int, list[Array]] = {}
         self._affecting_dofs_by_target: dict[int, DofMask] = {}
@@ -160,12 +157,13 @@ class SolutionBranches:
 
     @property
     def targets(self) -> tuple[int, ...]:
+        """Indices of the targets whose reference configuration is an isolated solution."""
         return tuple(self._branches_by_target)
 
     def branch_index(self, target: int, q: Array) -> int:
-        """Return the branch index of q; a new index if no known branch is close.
+        """Return the index of the branch of q (nq,); if no known branch is close, q becomes a new branch.
 
-        Rotations by 2 pi and dofs that do not affect the goals are ignored.
+        Rotations by 2 pi, and dofs that affect neither goals nor loop closures, are ignored.
         """
         known_branches = self._branches_by_target[target]
         for k, branch in enumerate(known_branches):
@@ -175,7 +173,7 @@ class SolutionBranches:
         return len(known_branches) - 1
 
     def _distance(self, target: int, a: Array, b: Array) -> float:
-        """Return the largest difference of a dof that affects the goals; rad, or ratio to the reach."""
+        """Return the largest difference of a dof that affects goals or loop closures; rad, or ratio to the reach."""
         space = self._robot.mechanism.space
         step = space.difference(a, b)
         wrapped_step = step - 2 * math.pi * np.round(step / (2 * math.pi))

@@ -31,7 +31,7 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 42
 PALETTE = ("#3b82f6", "#f07a13", "#22a35a", "#e5484d", "#8b5cf6", "#b07d10", "#e0489b", "#0f9bab", "#86a113", "#7b8794")
 """Line colours that are distinguishable on white and on black."""
 DASHES = ("", "6 3", "2 3")
-"""Dash patterns; if there are more lines than colours, the next pattern is used with the same colours."""
+"""Dash patterns; after each run through the colours, the next pattern is used with the same colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PlotLine:
 
     Attributes:
         name: name in the tooltip.
-        solver_index: index of the solver; it selects colour and dash, which are the same in every plot.
+        solver_index: index of the solver, which selects colour and dash pattern; the same in every plot.
         points: pairs (x, y), in the units of the axes.
     """
 
@@ -55,7 +55,7 @@ class PlotAxis:
 
     Attributes:
         label: label with unit.
-        low, high: bounds; positive if the axis is logarithmic.
+        low, high: bounds, which must be positive if the axis is logarithmic.
         is_log: whether the axis is logarithmic.
     """
 
@@ -72,7 +72,7 @@ class PlotAxis:
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Return tick values with their labels: decades, or about five round numbers."""
+        """Return tick values with their labels: powers of ten if `is_log` is set, else about five round numbers."""
         if self.is_log:
             first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
             stride = max(1, math.ceil((last - first) / 6))
@@ -85,7 +85,7 @@ class PlotAxis:
 
 
 def plot(title: str, lines: Sequence[PlotLine], x: PlotAxis, y: PlotAxis) -> str:
-    """Return a plot as an `svg` element; the legend finds a line by its attribute `data-s`, the solver index."""
+    """Return a plot as an `svg` element; the script finds the lines of a solver by their `data-s`, the solver index."""
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" class="plot">',
         *_axes(x, y),
@@ -120,7 +120,11 @@ def colour(solver_index: int) -> str:
 
 
 def decade_bounds(values: Sequence[float], lowest: float, highest: float) -> tuple[float, float]:
-    """Return powers of ten that enclose the values, clamped to `lowest` and `highest` and at least a decade apart."""
+    """Return the nearest powers of ten that enclose the positive finite values, clamped to `lowest` and `highest`.
+
+    Without such values the bounds are `lowest` and `highest`. If the bounds are not in order, the upper bound is 10
+    times the lower bound.
+    """
     finite_values = [value for value in values if 0 < value < math.inf]
     if not finite_values:
         return lowest, highest
@@ -171,16 +175,16 @@ def _svg_y(share: float) -> float:
 
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-9, 1e3
-"""Range of the error axis, in the units of `Solution.history`."""
+"""Limits of the error axis, in the units of `Solution.history`."""
 SHORTEST_SECONDS, LONGEST_SECONDS = 1e-6, 1e2
-"""Range of the time axis, s."""
+"""Limits of the time axis, s."""
 
 
 def case_plots(comparison: Comparison, robot: str, task: str, solver_indices: dict[str, int]) -> list[tuple[str, str]]:
     """Return headings and SVG plots of a task of a robot.
 
     Args:
-        solver_indices: index by name of the solver; it selects colour and dash.
+        solver_indices: index by name of the solver, which selects colour and dash pattern.
     """
     case_records = [record for record in comparison.trials if (record.robot, record.task) == (robot, task)]
     plots = _convergence_plots(comparison, case_records, solver_indices)
@@ -234,7 +238,7 @@ def _convergence_plots(
 
 
 def _success_plot(comparison: Comparison, records: Sequence[BenchmarkRecord], solver_indices: dict[str, int]) -> str:
-    """Return a plot of the share of solved targets against time."""
+    """Return a plot of the share of targets that are solved within the budget against time."""
     budget = float(comparison.about.get("settings", {}).get("budget", math.nan))
     lines: list[PlotLine] = []
     times: list[float] = []
@@ -399,7 +403,7 @@ def _about_section(comparison: Comparison) -> str:
 
 
 def _heat_maps(comparison: Comparison) -> str:
-    """Return heat maps of the success rates, for all tasks and for each task, with a selection as HTML."""
+    """Return heat maps of the success rates as HTML, for all tasks and for each task, with a menu to select one."""
     tasks = list(dict.fromkeys(row.task for row in comparison.rows))
     parts = [_select_element("heat", [ALL_TASKS, *tasks])]
     for k, task in enumerate([ALL_TASKS, *tasks]):
@@ -412,7 +416,7 @@ def _heat_maps(comparison: Comparison) -> str:
 
 
 def _heat_map(comparison: Comparison, rows: Sequence[ComparisonRow]) -> str:
-    """Return a heat map of the success rates by solver and robot as an HTML table."""
+    """Return a heat map of the success rates within the budget, by solver and robot, as an HTML table."""
     solvers, robots, means = success_matrix(rows, comparison.titles)
     header_cells = "".join(f"<th>{escape(comparison.titles.get(robot, robot))}</th>" for robot in robots)
     lines: list[str] = []
@@ -438,7 +442,7 @@ def _tooltip(row: ComparisonRow) -> str:
 
 
 def _plot_section(comparison: Comparison, solver_indices: dict[str, int]) -> str:
-    """Return all plots with the legend and the selection of robot and task as HTML."""
+    """Return all plots as HTML, with a legend and menus to select robot and task."""
     legend = "".join(
         f'<button type="button" data-key="{solver_index}" aria-pressed="true">'
         f"{legend_key(solver_index)}{escape(solver)}</button>"
@@ -477,7 +481,7 @@ def _column_meanings() -> str:
 
 
 def _row_table(comparison: Comparison) -> str:
-    """Return the table of all rows as HTML, with a filter."""
+    """Return the table of all rows as HTML, with a filter and columns that can be sorted."""
     names = ["robot", "task", *TABLE_COLUMNS]
     header_cells = "".join(
         f'<th><button type="button" data-column="{k}">{escape(name)}</button></th>' for k, name in enumerate(names)
@@ -493,8 +497,8 @@ def _row_table(comparison: Comparison) -> str:
             )
         else:
             row_html = "".join(
-                f"<td>{escape(text)}</td>" if key is None else f'<td data-v="{key:.6g}">{escape(text)}</td>'
-                for text, key in zip(row_cells(row), _sort_keys(row), strict=True)
+                f"<td>{escape(text)}</td>" if sort_key is None else f'<td data-v="{sort_key:.6g}">{escape(text)}</td>'
+                for text, sort_key in zip(row_cells(row), _sort_keys(row), strict=True)
             )
         lines.append(f"<tr>{case_cells}{row_html}</tr>")
     return (
