@@ -115,6 +115,9 @@ class GoalHandle:
 
         Returns:
             A function that removes the callback.
+
+        Raises:
+            UnknownName: the goal was removed.
         """
         last_pose = self.pose
 
@@ -161,7 +164,7 @@ class Studio:
             None: avoid nothing.
         clearance: distance that the links keep, m; used only with `avoid`.
         port: TCP port; 0: any free port.
-        host: address to listen on; every address but the loopback can be reached from other machines.
+        host: address to listen on; other machines can reach every address except the loopback address.
         open_browser: whether to open the browser; `link` is available in both cases.
         page: folder of the built page; None: the page that is installed with Mechanik.
 
@@ -229,7 +232,7 @@ class Studio:
         """Move the mechanism to a configuration; goals that are not pinned move with their links.
 
         Args:
-            q: (nq,) in m and rad, brought inside the limits; or a solution.
+            q: configuration, (nq,), clamped to the limits; or a solution.
 
         Raises:
             StudioError: the studio was closed.
@@ -253,7 +256,8 @@ class Studio:
         Args:
             link: name of the link.
             kind: kind of the goal: "pose", "point", "orientation", "look_at" and others, see `GoalKind`.
-            at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
+            at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame, z if
+                zero.
             pose: target in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None: a target
                 that the present configuration meets.
             name: label of the goal; default: the name of the link. A number is appended to a name that is in use.
@@ -264,18 +268,20 @@ class Studio:
         Raises:
             StudioError: the studio was closed.
             UnknownName: the mechanism has no such link.
+            InvalidOperation: there are too many goals.
+            ObjectiveError: the goal needs a terrain and there is none.
         """
         return self._handle(kind, link, at=at, pose=pose, name=name)
 
     def pin(
         self, link: str, kind: GoalKind = "pose", *, at: tuple[float, float, float] = (0.0, 0.0, 0.0)
     ) -> GoalHandle:
-        """Hold a link where it is, with priority over all goals that are not pinned.
+        """Hold a link where it is, with priority over the goals of `handle`.
 
         Args:
             link: name of the link.
             kind: what is held: "pose", "point", "orientation" and others, see `GoalKind`.
-            at: point of the link, in the frame of the link, m.
+            at: see `handle`.
 
         Returns:
             The handle of the goal.
@@ -283,6 +289,8 @@ class Studio:
         Raises:
             StudioError: the studio was closed.
             UnknownName: the mechanism has no such link.
+            InvalidOperation: there are too many goals.
+            ObjectiveError: the goal needs a terrain and there is none.
         """
         return self._handle(kind, link, at=at, pinned=True)
 
@@ -390,7 +398,7 @@ class Studio:
     def loop(self, function: Callable[[Studio, float], Any], rate: float = 60.0) -> None:
         """Call `function(studio, seconds)` at a fixed rate until it returns False or the studio is closed.
 
-        A call that takes longer than a period delays the next one; missed calls are not repeated.
+        A call that takes longer than a period delays the next one; missed calls are skipped.
 
         Args:
             function: receives the studio and the time since the first call, s.

@@ -1,4 +1,4 @@
-"""Mechanism and main solver of a session.
+"""The mechanism and the main solver of a session, and how their states reach pages and programs.
 
 `SolverSession` applies edits and drags to a `LiveSolver` and sends a state frame for each state of this solver.
 `StateSubscribers` calls functions of programs with each state, in a separate thread, since these functions may call
@@ -52,7 +52,7 @@ from mechanik.validation import read_only
 
 StateSubscriber = Callable[[LiveState], object]
 StateNumber = tuple[int, int]
-"""Number of the solver session that a state comes from, and its `sequence` there; both only grow."""
+"""Number of the solver session of a state, and `LiveState.sequence`; a later state never has a smaller tuple."""
 MAX_QUEUED_STATES = 256
 """Maximum number of queued states; if subscribers are slower than the solver, the oldest are dropped."""
 log = logging.getLogger("mechanik.studio")
@@ -143,7 +143,7 @@ class SolverOutputs(NamedTuple):
         check_collisions: receives each configuration that is shown, from any thread; see `CollisionMonitor`.
         broadcast_goals: sends the goals of an edit state to the pages, before the first state frame with these goals;
             returns the number (`order`) of the `Goals` event.
-        recorder: records configurations, in the thread of the solver, while a recording runs.
+        recorder: records configurations, from any thread, while a recording runs.
         subscribers: functions of programs that are called with each state.
         session_number: number of the solver session, which with the `sequence` of a state orders all states.
     """
@@ -157,7 +157,10 @@ class SolverOutputs(NamedTuple):
 
 
 TICKET_BITS = 32
-"""Number of low bits of a tag of the live solver that hold the ticket; the higher bits hold the tag of the drag."""
+"""Number of low bits of a tag of the live solver that hold the ticket, which is a counter of changes.
+
+The higher bits hold the tag of the drag update.
+"""
 SETTLE_SECONDS = 0.25
 """Maximum wait for the solver at the end of a drag, s."""
 
@@ -182,7 +185,7 @@ class DragState:
     """Progress of drags in a solver session; each solver session has its own.
 
     Attributes:
-        step: undo step of the present drag; None: there is none.
+        step: undo step of the present drag; None: nothing is dragged.
         last_drag: kind code and number of the last drag that ended, so that its late updates are recognised.
         is_last_reverted: whether the last drag was cancelled.
     """
@@ -195,17 +198,18 @@ class DragState:
 class SolverSession:
     """A loaded model, its edit state, and a `LiveSolver` that tracks the goals.
 
-    Only one thread at a time may call the methods. States arrive in the thread of the solver. Of the
-    locks of this class it takes only `_frame_lock`; the outputs take their own locks.
+    Only one thread at a time may call the methods. States arrive in the thread of the solver, which takes `_frame_lock`
+    and the locks of the outputs, but never the lock of the session.
 
     Attributes:
         model: the mechanism.
         edit_state: goals, limits and settings.
-        running: whether the solver runs; if not, goals can move, and the mechanism does not follow.
+        running: False: the user has paused the solver; goals can move, and the mechanism does not follow.
         drag: the present drag, or None.
         drag_state: undo step of the present drag, and the last drag.
-        latest_state: newest state of the solver; None before the first.
-        tag: tag of the newest drag update; states that include the update carry it.
+        latest_state: newest state of the solver, or the state of a configuration that was set later and stays; None
+            before the first.
+        tag: tag of the newest drag update; state frames that include the update carry it.
         adaptation_text: which settings the method does not support; see `adapt_to_method`.
         live: the main solver, in a background thread.
         frame_packer: packs the state frames.
@@ -274,7 +278,7 @@ class SolverSession:
         return self.running and self._assigned_q is None and self.latest_state is not None
 
     def carried_link_poses(self) -> dict[int, Array]:
-        """Return the link pose (4, 4) in the world of each goal that moves with a dragged mechanism, by goal number."""
+        """Return the link poses in the world (4, 4) of all goals that follow their links in a drag, by goal number."""
         X, links = self.model.index.link_poses(self.q), self.model.index.link_indices
         carried_goals = [
             goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_link_drag
@@ -423,14 +427,14 @@ class SolverSession:
             self._update_packer()
             raise
         self._new_targets |= targets
-        self._continue(shows=not live_targets)
+        self._continue(sends_frame=not live_targets)
 
     def move_goals(self, goals: Iterable[InteractiveGoal]) -> dict[str, Any]:
         """Apply goals of which only the poses have changed.
 
         Returns:
-            The targets, by name of the goal. None: no target can express the change; if the goal is enabled and is not
-                `on_terrain`, its objective was made again.
+            The targets, by name of the goal; None for a goal whose change no target can express. The objectives of
+                these goals were made again, unless all of them are disabled or `on_terrain`.
         """
         edit_state, needs_new_objective = self.edit_state, False
         targets: dict[str, Any] = {}
@@ -454,7 +458,7 @@ class SolverSession:
             self._advance_ticket()
             self.live.set_targets_unchecked(live_targets, self._live_tag)  # the poses of goals are checked already
         self._new_targets |= goal_targets
-        self._continue(shows=not live_targets)
+        self._continue(sends_frame=not live_targets)
         return targets
 
     def drag_dof(self, values: tuple[float, ...]) -> None:
@@ -484,7 +488,7 @@ class SolverSession:
             order: number of the `Goals` event, which is also in the state frames.
             sends: whether to send a state frame at once if the solver is at rest.
         """
-        with self._frame_lock:  # else a last state could arrive in between and be sent with the old number
+        with self._frame_lock:  # so that no state of the solver is sent with the old number in between
             self.frame_packer = replace(self.frame_packer, goal_order=order)
             if sends and self.is_at_rest:
                 self.send_frame()
@@ -554,14 +558,14 @@ class SolverSession:
 
     # ---- internals --------------------------------------------------------------------------
 
-    def _continue(self, shows: bool = False) -> None:
+    def _continue(self, sends_frame: bool = False) -> None:
         """Start the solver; send a state frame if it does not run.
 
         Args:
-            shows: whether to send a state frame in any case, because the solver has nothing new to compute.
+            sends_frame: whether to send a state frame in any case, because the solver has nothing new to compute.
         """
         self.resume()
-        if shows or not self.live.running:
+        if sends_frame or not self.live.running:
             self.send_frame()
 
     def _set_live_targets(self, targets: Any) -> None:
@@ -573,7 +577,7 @@ class SolverSession:
 
     @property
     def _live_tag(self) -> int:
-        """Tag of the newest change: the tag of the newest drag update, then a ticket that counts all changes."""
+        """Tag of the newest change: tag of the newest drag update (high bits) and ticket (low `TICKET_BITS` bits)."""
         return self.tag << TICKET_BITS | self._ticket
 
     def _update_solver(self, spec: SolveSpec) -> None:

@@ -155,7 +155,7 @@ class UndoHistory:
         self._drop_oldest(present_model)
 
     def _drop_oldest(self, present_model: LoadedModel) -> None:
-        """Remove the oldest steps until links and files of the stored mechanisms are within the maximum."""
+        """Remove the oldest steps until the others are within `MAX_STORED_LINKS` and `MAX_STORED_BYTES`."""
         link_counts: dict[LoadedModel, int] = {}
         file_sizes = {id(present_model.files): 0}
         for k in reversed(range(len(self._undo_steps))):

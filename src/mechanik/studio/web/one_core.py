@@ -23,11 +23,11 @@ PINNED_MESSAGE = (
     "The clock of this machine runs backwards between its cores, which crashes Node and Chromium: "
     "both run on one core and take longer."
 )
-CORE_CHANGES, MIN_ROUNDS = 80, 3
-"""Number of changes to another core in a test of the clock, and minimum number of rounds over all cores and back.
+CORE_SELECTIONS, MIN_ROUNDS = 80, 3
+"""How often a test of the clock selects a core, and minimum number of rounds over all cores and back.
 
-On a busy machine a change of core may take longer than the difference of the clocks, so the test needs many changes; 80
-changes took 1 to 40 ms on 2 cores.
+With more than 13 cores, the minimum number of rounds needs more selections. On a busy machine a change of core may take
+longer than the difference of the clocks, so the test needs many changes. 80 selections took 1 to 40 ms on 2 cores.
 """
 
 
@@ -43,7 +43,7 @@ def clock_runs_backwards() -> bool:
         return False
     latest_ns = time.monotonic_ns()
     try:
-        for _ in range(max(MIN_ROUNDS, CORE_CHANGES // (2 * len(cores)))):
+        for _ in range(max(MIN_ROUNDS, CORE_SELECTIONS // (2 * len(cores)))):
             for core in (*cores, *reversed(cores)):
                 os.sched_setaffinity(0, {core})
                 now_ns = time.monotonic_ns()
@@ -69,7 +69,7 @@ def pin_to_one_core(report: Callable[[str], None]) -> bool:
     if sys.platform != "linux" or not clock_runs_backwards():
         return False
     cores = sorted(os.sched_getaffinity(0))
-    _set_allowed_cores([cores[os.getpid() % len(cores)]])  # parallel test workers use different cores
+    _set_allowed_cores([cores[os.getpid() % len(cores)]])  # spreads parallel test workers over the cores
     report(PINNED_MESSAGE)
     return True
 

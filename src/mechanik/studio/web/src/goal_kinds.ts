@@ -33,7 +33,7 @@ export function unavailableReason({ needs }: GoalKindInfo, { model }: Store): st
   return needs === "mass" && !model?.has_mass ? "Not available: no link has mass. Add masses to the model file." : "";
 }
 
-/** Title of a goal: its name, or its kind and its link. */
+/** Title of a goal: its name; without a name, its kind and its link, or "drag" and the dragged link. */
 export function goalTitle(goal: GoalInfo, store: Store): string {
   if (goal.name) return goal.name;
   const link = store.model?.links[goal.link]?.name;

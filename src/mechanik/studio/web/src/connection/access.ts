@@ -1,7 +1,7 @@
 // Restores access to the server after the browser has lost the cookie (Chromium: a restart of its network process).
 const TIMEOUT_MS = 5000; // a server that does not respond must not block reconnecting
 
-let returnKey = ""; // stored only in memory, valid until the page is closed
+let returnKey = ""; // only in memory, so that it is lost when the page is closed
 
 export function setReturnKey(key: string): void {
   returnKey = key;

@@ -46,7 +46,7 @@ export class Connection {
     this.socket = socket;
   }
 
-  /** Sends a request. The promise resolves when it was carried out, and rejects with the reason if it was rejected. */
+  /** Sends a request. The promise resolves when it was carried out, and rejects with the reason if it was not. */
   request(request: PageRequest): Promise<void> {
     const id = this.nextId++;
     if (this.socket?.readyState !== WebSocket.OPEN) return Promise.reject(new Error(NOT_CONNECTED));
@@ -121,10 +121,10 @@ export class Connection {
       this.reconnectsLeft = MAX_RECONNECTS;
     }
     if (event.is === "RequestDone" || event.is === "RequestRefused") {
-      const request = this.pending.get(event.id);
+      const pendingRequest = this.pending.get(event.id);
       this.pending.delete(event.id);
-      if (event.is === "RequestDone") request?.resolve();
-      else request?.reject(new Error(event.message));
+      if (event.is === "RequestDone") pendingRequest?.resolve();
+      else pendingRequest?.reject(new Error(event.message));
     }
     this.listener.onEvent(event);
   }

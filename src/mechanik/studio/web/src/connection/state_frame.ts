@@ -3,7 +3,7 @@ import { HEADER_SIZE, HEADER_INDEX, STATE, STATUSES } from "../messages";
 
 export type Status = (typeof STATUSES)[number];
 
-/** A state of the mechanism. The arrays are views of the received bytes, in the order of Model and Goals. */
+/** A state of the mechanism. The arrays are views of the received bytes, in the order of `Model` and `Goals`. */
 export interface StateFrame {
   revision: number; // `Model.revision`
   order: number; // `Goals.order`

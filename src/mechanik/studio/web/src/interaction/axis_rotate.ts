@@ -11,7 +11,7 @@ export class AxisRotation {
   private readonly isEdgeOn: boolean;
   private readonly basisX = new Vector3(); // two unit vectors that span the plane
   private readonly basisY = new Vector3();
-  private radiansPerPixel = new Vector2(); // if seen edge-on
+  private radiansPerPixel = new Vector2(); // in x and y of the screen; used only if seen edge-on
   private readonly metresPerPixel: number;
   private lastAngle: number | null = null;
   private totalAngle = 0;
@@ -54,6 +54,7 @@ export class AxisRotation {
 
   /** Computes the rotation per pixel for a circle that is seen edge-on: its near side follows the pointer. */
   private computeEdgeOnRate(directionToCamera: Vector3, radius: number): void {
+    // the minimum keeps a small circle from rotating too fast
     const leverPixels = Math.max(radius / this.metresPerPixel, 4 * DEAD_ZONE_PIXELS);
     this.radiansPerPixel = this.unprojector.screenDirection(
       new Vector3().crossVectors(this.axis, directionToCamera),

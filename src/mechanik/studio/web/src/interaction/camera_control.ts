@@ -41,7 +41,10 @@ export class CameraControl {
     this.update();
   }
 
-  /** Multiplies the distance to the target by `factor`. The point at (x, y), or else the target, keeps its pixel. */
+  /**
+   * Multiplies the distance to the target, or the visible height of an orthographic camera, by `factor`. The point under
+   * the pixel (x, y), by default the target, stays at its pixel.
+   */
   dolly(factor: number, x?: number, y?: number): void {
     const { camera, target } = this.view;
     const plane = this.unprojector.facingPlane(target);
@@ -63,7 +66,7 @@ export class CameraControl {
     this.update();
   }
 
-  /** The factor, limited so that the new size (m) is allowed. */
+  /** `factor`, limited so that the new distance or visible height `size * factor` (m) is within its range. */
   private clampFactor(size: number, factor: number): number {
     const [minSize, maxSize] = [MIN_DISTANCE_RATIO * this.radius, MAX_DISTANCE_RATIO * this.radius];
     return Math.min(Math.max(size * factor, minSize), maxSize) / size;

@@ -16,7 +16,7 @@ export type ControllerEvent = "change" | "help";
 export class InteractionController {
   mode: Mode = "move";
   space: Space = "world";
-  /** Whether drags snap; Ctrl inverts this setting while it is pressed. */
+  /** Whether drags snap; Ctrl or Cmd inverts this setting while it is pressed. */
   isSnapping = false;
   readonly menu = new Menu();
   private readonly listeners: Record<ControllerEvent, (() => void)[]> = { change: [], help: [] };
@@ -25,7 +25,7 @@ export class InteractionController {
   private readonly camera: CameraControl;
   private readonly gizmo: Gizmo;
   private readonly pointers: Pointers;
-  private awaitsFirstGoal = false; // a new model was opened, and none of its goals was selected yet
+  private awaitsFirstGoal = false; // a new model was opened, and its goals have not arrived yet
 
   constructor(
     private readonly view: View,
@@ -94,7 +94,7 @@ export class InteractionController {
   }
 
   /**
-   * Adds a handler for Esc, which returns whether it has closed anything. Esc does the first of these actions that is
+   * Adds a handler for Esc. It returns whether it has closed anything. Esc does the first of these actions that is
    * possible: cancel a drag, close the menu, close a dialog, call the handlers until one has closed anything, clear the
    * selection.
    */

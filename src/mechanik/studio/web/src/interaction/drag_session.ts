@@ -42,7 +42,7 @@ export class DragSession {
     this.isOver = true;
   }
 
-  /** Sends the last update, then ends the drag: an update after `EndDrag` would be rejected. */
+  /** Sends the last update before the end of the drag: later updates of dofs and obstacles would be ignored. */
   async end(isCancelled = false): Promise<void> {
     if (this.isOver) return;
     this.isOver = true;

@@ -12,7 +12,7 @@ import { snapLength } from "./snap";
 export type Mode = "move" | "rotate" | "both";
 export type Space = "world" | "local";
 
-const SETTLE_MS = 500; // for this time after a drag, frames that do not include its last update are ignored
+const SETTLE_MS = 500; // for this time after a drag, frames without its last update do not move the handle
 const COLOURS = ["#e5484d", "#3fa34d", "#3b82f6", "#ffd166"] as const;
 
 export class Gizmo {
@@ -55,7 +55,7 @@ export class Gizmo {
     this.arrows.setSize(mode === "both" ? 0.72 : 0.9); // in mode "both" the arrows are inside the rings
     this.rings.setSize(mode === "both" ? 1.05 : 0.9);
     this.rings.showE = mode !== "both";
-    this.attach();
+    this.updateControls();
   }
 
   setSpace(space: Space): void {
@@ -116,14 +116,15 @@ export class Gizmo {
       this.proxy.position.copy(pose.position);
       this.proxy.quaternion.copy(pose.rotation);
     }
-    if (isNewTarget) this.attach();
+    if (isNewTarget) this.updateControls();
   }
 
-  private attach(): void {
+  /** Shows the arrows and rings of the mode if the target exists, and hides the others. */
+  private updateControls(): void {
     const isShown = (this.target?.pose() ?? null) !== null;
     for (const controls of [this.arrows, this.rings]) {
-      const otherMode: Mode = controls === this.arrows ? "rotate" : "move";
-      if (isShown && this.mode !== otherMode) controls.attach(this.proxy);
+      const hiddenMode: Mode = controls === this.arrows ? "rotate" : "move";
+      if (isShown && this.mode !== hiddenMode) controls.attach(this.proxy);
       else controls.detach();
     }
     this.view.draw();

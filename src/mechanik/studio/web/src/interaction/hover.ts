@@ -1,4 +1,4 @@
-// Finds the object under the pointer, at most once per drawn frame, and less often if picking is slow.
+// Highlights the object under the pointer: picks at most once per drawn frame, and less often if picking is slow.
 import type { Hit, View } from "../view/view";
 import type { Gizmo } from "./gizmo";
 

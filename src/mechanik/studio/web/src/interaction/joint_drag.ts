@@ -64,8 +64,8 @@ export class JointDrag implements Gesture {
 
 /**
  * The dof that a drag of a link moves: the unlocked dof of the nearest joint towards the root that has unlocked dofs.
- * Null if the link itself is dragged instead: the joint is spherical, has several unlocked dofs or is a mimic joint, or
- * the mechanism has loops and the parent link of the joint can move.
+ * Null if the link itself is dragged instead: there is no such joint; the joint is spherical, has several unlocked dofs
+ * or is a mimic joint; or the mechanism has loops and the parent link of the joint can move.
  */
 export function draggableDof(model: Model, link: number): number | null {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {

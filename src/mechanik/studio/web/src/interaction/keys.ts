@@ -8,16 +8,16 @@ export interface KeyActions {
   /** Frames the selection, or all if nothing is selected. */
   frame(): void;
   help(): void;
-  /** Esc: closes the innermost open element. */
+  /** Esc; see `InteractionController.onEscape`. */
   escape(): void;
   viewFrom(direction: Vector3): void;
-  /** Ctrl was pressed or released, which changes snapping. */
+  /** Ctrl or Cmd was pressed or released, which changes snapping. */
   snapKeyChanged(event: KeyboardEvent): void;
   isDragging(): boolean;
 }
 
 const TEXT_INPUT_TYPES = new Set(["text", "search", "number", "email", "url", "password", "tel", "date", "time"]);
-// elements that the space key presses
+// on these elements the space key does not run or pause the solver
 const PRESSABLE_SELECTOR = "button, a, summary, input, [role=button], [role=tab]";
 const DISPLAY_KEYS: Record<string, keyof Display> = {
   g: "grid",
@@ -56,7 +56,7 @@ function onKeyDown(event: KeyboardEvent, store: Store, actions: KeyActions): voi
   if (handleKey(event, store, actions)) event.preventDefault();
 }
 
-/** Handles a key; returns whether the key has a function. */
+/** Handles a key; returns whether it was handled, so that the browser must not handle it too. */
 function handleKey(event: KeyboardEvent, store: Store, actions: KeyActions): boolean {
   const key = event.key.toLowerCase();
   if (event.altKey) return false;

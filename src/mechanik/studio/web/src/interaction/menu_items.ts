@@ -22,7 +22,7 @@ export function menuFor(hit: Hit | null, hitBehind: Hit | null, store: Store, vi
   if (hit.kind === "obstacle") return obstacleMenu(hit.obstacle, store, view);
   if (hit.kind === "goal") return goalMenu(hit.goal, store);
   if (hit.kind === "dof") return dofMenu(hit.dof, hitBehind, model, store);
-  return linkMenu(hit.link, hit.point, movingDofs(model, hit.link), model, store);
+  return linkMenu(hit.link, hit.point, nearestDofs(model, hit.link), model, store);
 }
 
 function backgroundMenu(model: Model, store: Store, view: View): MenuGroup[] {
@@ -170,7 +170,7 @@ function hideItem(link: string, store: Store): MenuItem {
 }
 
 /** The dofs of the nearest joint with dofs between a link and the root. */
-function movingDofs(model: Model, link: number): number[] {
+function nearestDofs(model: Model, link: number): number[] {
   for (let k = link, steps = 0; steps <= model.links.length; steps++) {
     const joint = model.joints[model.links[k]?.parent ?? -1];
     if (joint === undefined) return [];

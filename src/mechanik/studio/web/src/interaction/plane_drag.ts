@@ -1,4 +1,4 @@
-// Drag of a point in the plane that faces the camera: a point of a link, or the marker of a goal.
+// Drag of a point of a link, or of the marker of a goal, in the plane that is parallel to the image.
 import type { Plane, Vector3 } from "three";
 import { LINK_DRAG_GOAL } from "../messages";
 import type { Store } from "../store";

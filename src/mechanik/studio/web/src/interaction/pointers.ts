@@ -33,7 +33,7 @@ export interface PointerActions {
   openMenu(x: number, y: number, hit: Hit | null): void;
   /** A drag has started or ended. */
   onDragChange(): void;
-  /** Whether drags snap: Ctrl inverts the state of the snap button. */
+  /** Whether drags snap: Ctrl or Cmd inverts the state of the snap button. */
   isSnapping(event: { ctrlKey: boolean; metaKey: boolean }): boolean;
 }
 
@@ -73,7 +73,7 @@ export class Pointers {
     window.addEventListener("blur", () => this.endDrag(), { signal });
   }
 
-  /** Whether a part of the mechanism is dragged; camera drags do not count. */
+  /** Whether a link, joint, goal or obstacle is dragged; camera drags do not count. */
   get isDragging(): boolean {
     return this.gesture !== null && !(this.gesture instanceof CameraDrag);
   }
@@ -83,7 +83,7 @@ export class Pointers {
     this.finishGesture((gesture) => gesture.end());
   }
 
-  /** Cancels the present gesture; returns whether a part of the mechanism was dragged. */
+  /** Cancels the present gesture; returns what `isDragging` was before. */
   cancelDrag(): boolean {
     const wasDragging = this.isDragging;
     this.finishGesture((gesture) => gesture.cancel());
@@ -140,12 +140,12 @@ export class Pointers {
     const hit = button === 1 ? null : this.view.pick(x, y, isShiftPressed ? "link" : "any");
     const startBackgroundDrag = this.cameraStyle === "orbit" ? startCameraDrag : () => null;
     const press = { id, button, x, y, hit, clickPixels: CLICK_PIXELS };
-    if (button !== 0 || hit === null || this.movesCamera(hit)) return { ...press, start: startBackgroundDrag };
+    if (button !== 0 || hit === null || this.actsAsBackground(hit)) return { ...press, start: startBackgroundDrag };
     return { ...press, start: () => this.startDrag(hit, isShiftPressed, x, y) };
   }
 
-  /** Whether a drag on this object moves the camera: a fixed link, or an obstacle, which only its handle can move. */
-  private movesCamera(hit: Hit): boolean {
+  /** Whether a drag on this object acts like one on the background: a fixed link, or an obstacle (has a handle). */
+  private actsAsBackground(hit: Hit): boolean {
     if (hit.kind === "obstacle") return true;
     return hit.kind === "link" && this.store.model !== null && isFixedLink(this.store.model, hit.link);
   }
@@ -276,7 +276,7 @@ export class Pointers {
     event.preventDefault();
     if (this.isDragging) return;
     const unitPixels = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 100 : 1; // line, page, pixel
-    // touch pads report a pinch as a wheel movement with Ctrl
+    // touch pads report a pinch as a wheel movement with Ctrl in small steps, which count six times
     const isPinch = event.ctrlKey && Math.abs(event.deltaY) < 50;
     const wheelPixels = Math.max(-300, Math.min(300, event.deltaY * unitPixels)) * (isPinch ? 6 : 1);
     this.camera.dolly(Math.exp(wheelPixels * WHEEL_RATE), event.clientX, event.clientY);
@@ -292,7 +292,7 @@ export class Pointers {
     try {
       this.view.canvas.setPointerCapture(id);
     } catch {
-      // the pointer does not exist any more; its end event is handled elsewhere
+      // the pointer does not exist any more; `onUp` or `onLost` ends its press
     }
   }
 }

@@ -6,7 +6,7 @@ import type { Store } from "../store";
 
 export type PoseNumbers = GoalInfo["pose"];
 
-/** Pose of a frame in the world: position in m, rotation as a unit quaternion. */
+/** Pose of a frame in a reference frame, mostly the world: position in m, rotation as a unit quaternion. */
 export class Pose {
   constructor(
     readonly position = new Vector3(),
@@ -25,15 +25,15 @@ export class Pose {
 
   /** The product of this pose and `right`, a pose in this frame. */
   times(right: Pose): Pose {
-    return new Pose(this.toWorld(right.position), this.rotation.clone().multiply(right.rotation));
+    return new Pose(this.toReference(right.position), this.rotation.clone().multiply(right.rotation));
   }
 
-  /** A point of this frame in the world. */
-  toWorld(point: Vector3): Vector3 {
+  /** The point `point` of this frame, in the reference frame. */
+  toReference(point: Vector3): Vector3 {
     return point.clone().applyQuaternion(this.rotation).add(this.position);
   }
 
-  /** A point of the world in this frame. */
+  /** The point `point` of the reference frame, in this frame. */
   toLocal(point: Vector3): Vector3 {
     return point.clone().sub(this.position).applyQuaternion(this.rotation.clone().invert());
   }
@@ -61,7 +61,7 @@ export function obstaclePose(store: Store, name: string): Pose | null {
   return info === undefined ? null : Pose.read(info.pose);
 }
 
-/** Present axis of a dof in the world, and a point on it. */
+/** Present axis of a dof in the world (unit vector), and a point on the axis. */
 export function dofAxis(model: Model, frame: StateFrame, dof: number): { origin: Vector3; axis: Vector3 } | null {
   const info = model.dofs[dof];
   const joint = info && model.joints[info.joint];

@@ -1,4 +1,4 @@
-// Step sizes of snapped drags: round numbers that are proportional to the size of the model.
+// Step sizes of snapped drags: a fixed angle, and round lengths that depend on the size of the model.
 
 export const SNAP_ANGLE = Math.PI / 12; // rad; 15 degrees
 

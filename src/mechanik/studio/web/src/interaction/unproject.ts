@@ -12,7 +12,7 @@ export class Unprojector {
 
   constructor(private readonly view: View) {}
 
-  /** In a tiled view, all following pointer positions belong to the tile under the pixel (x, y). */
+  /** In a tiled view, all pointer positions until `unlockTile` belong to the tile under the pixel (x, y). */
   lockTile(x: number, y: number): void {
     this.tile = null;
     const imagePosition = this.screen(x, y).clone();
@@ -23,7 +23,7 @@ export class Unprojector {
     this.tile = null;
   }
 
-  /** Position of the pointer in the image of the camera; x and y from -1 to 1, y up. */
+  /** Position of the pointer in the image of the camera, x and y from -1 to 1, y up; valid until the next call. */
   screen(x: number, y: number): Vector2 {
     const { tile } = this;
     if (tile === null) return this.view.pointer(x, y, screen);
@@ -68,7 +68,7 @@ export class Unprojector {
     return new Vector3().copy(camera.position).sub(point).normalize();
   }
 
-  /** The plane through a point that faces the camera. */
+  /** The plane through a point that is parallel to the image of the camera. */
   facingPlane(point: Vector3): Plane {
     const normal = this.view.camera.getWorldDirection(new Vector3()).negate();
     return new Plane().setFromNormalAndCoplanarPoint(normal, point);
