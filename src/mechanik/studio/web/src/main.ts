@@ -16,7 +16,7 @@ store.connection.open();
 
 declare global {
   interface Window {
-    /** State of the page, for tests, measurements and the browser console. */
+    /** Main objects of the page, for tests, measurements and the browser console. */
     mechanik: { store: Store; view: View; controller: InteractionController; panels: Panels };
   }
 }

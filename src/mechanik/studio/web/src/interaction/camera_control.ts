@@ -42,8 +42,8 @@ export class CameraControl {
   }
 
   /**
-   * Multiplies the distance to the target, or the visible height of an orthographic camera, by `factor`. The point under
-   * the pixel (x, y), by default the target, stays at its pixel.
+   * Multiplies the distance to the target, or the visible height of an orthographic camera, by `factor`. The point
+   * under the pixel (x, y), by default the target, stays at its pixel.
    */
   dolly(factor: number, x?: number, y?: number): void {
     const { camera, target } = this.view;

@@ -63,7 +63,7 @@ function linkMenu(link: number, point: Vector3, dofs: number[], model: Model, st
         title: "",
         items: [
           {
-            name: "pin", text: "Pin here", hint: "Hold this pose, with priority over all other goals",
+            name: "pin", text: "Pin here", hint: "Hold this pose, with the highest priority",
             action: () => add("pose", true),
           },
           {

@@ -80,7 +80,7 @@ function sliderField(
       number.textContent = decimals(value, decimalPlaces);
       sendSoon();
     },
-    end: sendNow, // ends the drag; sent at once, so that it precedes the request of the next key
+    end: sendNow, // not throttled: each arrow key is a drag, whose end must be sent before the next key
   });
   slider.setRange(control.low, control.high, control.step);
   const show = (value: Value): void => {

@@ -38,8 +38,8 @@ export function readDh(text: string): DhTable | null {
 }
 
 /**
- * The text with new rows. If the number of rows has changed, lists with one entry per row get the new length, and lists
- * of names are removed. Changes `table.data`.
+ * The text with new rows. If the number of rows has changed, limits, values and kinds are cut or extended at the end,
+ * and lists of names are removed. Changes `table.data`.
  */
 export function writeDh(table: DhTable, rows: number[][]): string {
   const { container } = table;

@@ -72,6 +72,7 @@ export class DisplayMenu {
     });
   }
 
+  /** Closes the menu; returns whether it was open. */
   close(): boolean {
     const wasOpen = !this.menu.hidden;
     this.menu.hidden = true;

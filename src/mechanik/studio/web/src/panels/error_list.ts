@@ -10,7 +10,7 @@ interface ErrorRow {
   bar: HTMLElement;
 }
 
-const REACHED_ERROR = 1e-5; // m or rad; smaller errors are drawn as reached
+const REACHED_ERROR = 1e-5; // m or rad; smaller errors have the colour of success
 
 export class ErrorList {
   readonly root = el("div", { class: "errors", test: "errors" });
@@ -25,9 +25,9 @@ export class ErrorList {
   build(): void {
     const { goals, model } = this.store;
     this.goalRows = goals.map((goal) =>
-      row(goalTitle(goal, this.store), () => this.store.select({ kind: "goal", goal: goal.number })),
+      makeRow(goalTitle(goal, this.store), () => this.store.select({ kind: "goal", goal: goal.number })),
     );
-    this.loopRows = (model?.closures ?? []).map((closure) => row(closure.name, null));
+    this.loopRows = (model?.closures ?? []).map((closure) => makeRow(closure.name, null));
     fill(
       this.root,
       el("h4", {}, "Goals"),
@@ -50,7 +50,7 @@ export class ErrorList {
   }
 }
 
-function row(name: string, onClick: (() => void) | null): ErrorRow {
+function makeRow(name: string, onClick: (() => void) | null): ErrorRow {
   const number = el("span", { class: "error-number" });
   const bar = el("span", { class: "error-bar" });
   const title = el("span", { class: "error-name", title: name }, name);

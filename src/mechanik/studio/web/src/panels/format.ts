@@ -1,6 +1,9 @@
 // Formats numbers with suitable units, counts and names as text.
 
-/** Two or three digits, and a power of ten if needed: 1.23, 45.6, 789, 0.012, 3.2e-12. Only zero is written as "0". */
+/**
+ * A number with two or three digits: 1.23, 45.6, 789, 0.012, 3.2e-12; numbers from 1000 to a million are rounded to
+ * integers. Only zero is written as "0".
+ */
 export function digits(value: number): string {
   const magnitude = Math.abs(value);
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "?" : value > 0 ? "∞" : "−∞";

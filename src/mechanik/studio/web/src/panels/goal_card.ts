@@ -39,7 +39,7 @@ export class GoalCard {
       test: "goal-enabled",
       click: () => this.request({ enabled: !this.goal.enabled }),
     });
-    this.pinButton = iconButton("pin", "Pin or unpin: a pinned goal has priority over all other goals", {
+    this.pinButton = iconButton("pin", "Pin or unpin: a pinned goal has the highest priority", {
       test: "goal-pinned",
       click: () => this.request({ pinned: !this.goal.pinned }),
     });
@@ -79,6 +79,7 @@ export class GoalCard {
   showNumbers(numbers: Float64Array): void {
     const [distance, angle] = [numbers[7] ?? 0, numbers[8] ?? 0];
     write(this.error, this.goal.enabled ? errorText(distance, angle) : "off");
+    // 1e-5 m or rad: the same limit as in `error_list.ts`
     this.root.dataset["tone"] = !this.goal.enabled ? "quiet" : Math.max(distance, angle) < 1e-5 ? "good" : "warn";
     this.poseFields?.show([...numbers.subarray(0, 7)] as Pose);
   }
@@ -145,18 +146,18 @@ export class GoalCard {
           ),
         ),
       this.poseFields.root,
-      ...this.sizes(),
+      ...this.sizeLines(),
       kind.has_free_directions && this.dofToggles(),
       line("Weight", "Weight relative to the other goals of the same level", weight.root),
       line("Level", "Priority: goals of level 0 are met first, then goals of level 1, and so on", level),
-      kind.at !== "unused" && this.linkPoint(kind.at),
+      kind.at !== "unused" && this.linkPointFields(kind.at),
     );
     const index = store.goals.findIndex(({ number }) => number === this.number);
     if (store.frame && store.frame.order === store.order)
       this.showNumbers(store.frame.goals.subarray(9 * index, 9 * index + 9));
   }
 
-  private sizes(): HTMLElement[] {
+  private sizeLines(): HTMLElement[] {
     return this.store.goalKind(this.goal.kind).sizes.map(({ name, quantity }, k) => {
       const field = this.field(name, quantity, this.goal.sizes[k] ?? 0, (value) => {
         const sizes: GoalInfo["sizes"] = [...this.goal.sizes];
@@ -193,8 +194,8 @@ export class GoalCard {
     );
   }
 
-  /** Fields for `at`: a point or a direction on the link. */
-  private linkPoint(meaning: "point" | "direction"): HTMLElement {
+  /** Fields for `at`: a point or a direction in the frame of the link. */
+  private linkPointFields(meaning: "point" | "direction"): HTMLElement {
     const fields = ["x", "y", "z"].map((name, k) =>
       this.field(`at ${name}`, "length", this.goal.at[k] ?? 0, (value) => {
         const at: GoalInfo["at"] = [...this.goal.at];

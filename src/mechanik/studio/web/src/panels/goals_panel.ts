@@ -116,7 +116,7 @@ export class GoalsPanel implements Panel {
         "Pin",
         {
           test: "add-pin",
-          title: "Hold this link in place, with priority over all other goals",
+          title: "Hold this link in place, with the highest priority",
           click: () => void this.add(true),
         },
         "pin",

@@ -1,4 +1,4 @@
-// Icons of buttons: SVG paths in a square of 24, in the colour of the text.
+// Icons of buttons: SVG paths in a square of 24 x 24 units, in the colour of the text.
 
 const PATHS = {
   home: "M4 11 12 4l8 7M6 10v9h12v-9M10 19v-5h4v5",

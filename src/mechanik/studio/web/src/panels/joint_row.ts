@@ -1,4 +1,4 @@
-// Row of a dof in the joints panel: slider, number and lock; limits and rest value are optional.
+// Row of a dof in the joints panel: slider, number and lock; limits and rest value, which are hidden by default.
 import { el, iconButton, press } from "./element";
 import { setIcon } from "./icons";
 import { NumberField } from "./number_field";
@@ -180,7 +180,7 @@ function caption(text: string, field: NumberField): HTMLElement {
   return el("label", {}, el("span", {}, text), field.root);
 }
 
-/** Which dof a mimic dof follows, or that its joint closes a loop; empty for other dofs. */
+/** Text for a mimic dof (which dof it mimics) and for a dof whose joint closes a loop; empty for other dofs. */
 function remark(info: DofInfo, model: Model): string {
   const leader = model.dofs[info.mimics];
   if (leader) return `mimics ${leader.name}`;

@@ -75,6 +75,7 @@ export class LinkTree {
     return el("div", { class: "tree-node" }, row, children);
   }
 
+  /** Element of a joint; a click selects its first dof. */
   private joint(model: Model, j: number): HTMLElement {
     const joint = model.joints[j]!;
     const [firstDof] = joint.dofs;

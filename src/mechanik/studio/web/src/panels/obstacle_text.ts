@@ -1,4 +1,4 @@
-// Kinds of obstacles that the user can add, and the names of their sizes.
+// Kinds of obstacles that the user can add, the request that adds one, and the names of the sizes of obstacles.
 import type { AddObstacle, ObstacleInfo } from "../messages";
 import type { Store } from "../store";
 
@@ -16,7 +16,7 @@ export async function addObstacle(store: Store, kind: AddObstacle["kind"]): Prom
   if (newObstacle !== undefined) store.select({ kind: "obstacle", obstacle: newObstacle.name });
 }
 
-/** Names of the sizes of a kind, in the order of `ShapeInfo.sizes`, m. */
+/** Names of the sizes of each kind, in the order of `ShapeInfo.sizes`; the sizes are in m. */
 export const OBSTACLE_SIZES: Partial<Record<ObstacleInfo["kind"], readonly string[]>> = {
   box: ["length x", "length y", "length z"],
   sphere: ["radius"],

@@ -30,7 +30,7 @@ export class OptionFields {
     fill(this.root, ...(lines.length > 0 ? lines : [el("p", { class: "quiet" }, "This method has no options.")]));
   }
 
-  /** Shows the options before a rejected change, even in the field that has the focus. */
+  /** Shows the options as they were before a rejected change, even in the field that has the focus. */
   revert(options: Record<string, Value>): void {
     this.options = { ...options };
     for (const [name, field] of this.fields) field.value = valueText(options[name] ?? null);

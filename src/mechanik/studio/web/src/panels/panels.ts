@@ -90,7 +90,7 @@ export class Panels {
     this.start.open();
   }
 
-  /** Closes everything that is open over the view; returns whether anything was open. */
+  /** Closes help, display menu and start page, or else the messages; returns whether anything was closed. */
   closeAll(): boolean {
     const wasHelpOpen = this.help.isOpen;
     this.help.close();

@@ -10,14 +10,14 @@ const WINDOW_SECONDS = 20; // length of the time axis
 const MAX_POINTS = 1200; // 60 per second
 const ZERO_SUBSTITUTE = 1e-16; // the logarithmic axis cannot show zero
 const HEIGHT_PIXELS = 150;
-// in a longer time between two frames nothing has changed: the last value is drawn up to the next frame
+// if more time passes between two frames, nothing has changed: the last value is drawn up to the next frame
 const PAUSE_SECONDS = 0.2;
 
 export class ResidualPlot {
   readonly root = el("div", { class: "plot", test: "plot" });
   private readonly times: number[] = []; // s
-  private readonly goalErrors: number[] = [];
-  private readonly loopGaps: number[] = [];
+  private readonly goalErrors: number[] = []; // m or rad
+  private readonly loopGaps: number[] = []; // m or rad
   private plot: uPlot | null = null;
   private readonly drawSoon = throttled(() => this.draw(), 100);
 

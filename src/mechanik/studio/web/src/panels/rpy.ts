@@ -3,7 +3,7 @@
 export type Quaternion = [w: number, x: number, y: number, z: number];
 export type Rpy = [ex: number, ey: number, ez: number];
 
-/** Angles of Rz(ez) Ry(ey) Rx(ex), rad. If ey is a right angle, ez is zero. */
+/** Angles of Rz(ez) Ry(ey) Rx(ex), rad. If ey is pi/2 or -pi/2, only ex - ez or ex + ez is defined: ez is zero. */
 export function rpyFromQuaternion([w, x, y, z]: Quaternion): Rpy {
   const sinPitch = 2 * (w * y - z * x);
   if (Math.abs(sinPitch) > 1 - 1e-12) return [2 * Math.atan2(x, w), (Math.sign(sinPitch) * Math.PI) / 2, 0];
@@ -15,6 +15,7 @@ export function rpyFromQuaternion([w, x, y, z]: Quaternion): Rpy {
 }
 
 export function quaternionFromRpy([ex, ey, ez]: Rpy): Quaternion {
+  // cosines and sines of the half angles
   const [cx, sx, cy, sy, cz, sz] = [ex, ey, ez].flatMap((angle) => [Math.cos(angle / 2), Math.sin(angle / 2)]) as [
     number,
     number,

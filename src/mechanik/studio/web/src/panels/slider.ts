@@ -1,4 +1,4 @@
-// Slider with events for the start, the changes and the end of a drag.
+// Slider with events for the start, the changes and the end of a drag; an arrow key is a drag with one change.
 import { el, type ElementOptions } from "./element";
 
 export interface SliderListener {
@@ -23,7 +23,7 @@ export class Slider {
       this.fillTrack();
       this.listener.drag(this.root.valueAsNumber);
     });
-    for (const end of ["change", "pointercancel", "blur"] as const) this.root.addEventListener(end, () => this.end());
+    for (const name of ["change", "pointercancel", "blur"] as const) this.root.addEventListener(name, () => this.end());
   }
 
   /** Sets the range; step 0: continuous. */
