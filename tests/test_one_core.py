@@ -113,6 +113,6 @@ def test_the_build_of_the_page_tests_the_clock_before_it_starts_node(monkeypatch
     monkeypatch.setattr(build_page, "is_up_to_date", lambda: False)
     monkeypatch.setattr(build_page, "load_one_core", OneCore)
     monkeypatch.setattr(build_page, "find_node", lambda: done.append("node"))
-    with pytest.raises(build_page.PageError, match="no Node"):
+    with pytest.raises(build_page.PageError, match="no suitable Node"):
         build_page.build(pytest.fail)
     assert done == ["clock", "node"]
