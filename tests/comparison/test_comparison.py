@@ -11,7 +11,7 @@ from comparison_cases import SETTINGS, cached_case
 import mechanik as mk
 from mechanik.comparison import TASKS, benchmark_runner
 from mechanik.comparison.benchmark_cases import start_targets
-from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, CURVE, REFUSED, TRACK, partial_path
+from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, CURVE, TRACK, UNSUPPORTED, partial_path
 from mechanik.comparison.benchmark_runner import TimeLimits, run_case
 from mechanik.comparison.benchmark_verification import SolutionBranches, affecting_dofs
 from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError, StructureError
@@ -213,7 +213,7 @@ def test_solver_that_returns_nan_or_raises_fails_and_the_comparison_continues(mo
 @pytest.mark.parametrize(
     ("error", "note"),
     [
-        (InvalidOperation("FABRIK cannot close loops"), "refuses: FABRIK cannot close loops"),
+        (InvalidOperation("FABRIK cannot close loops"), "does not support this task: FABRIK cannot close loops"),
         (ImportError("no module named 'x'"), "cannot be loaded: no module named 'x'"),
         (ZeroDivisionError("oh"), "fails: ZeroDivisionError: oh"),
     ],
@@ -224,7 +224,7 @@ def test_refusals_and_failures_are_recorded_with_the_reason(monkeypatch, error, 
 
     monkeypatch.setattr(benchmark_runner, "make_case_solver", refuse)
     (record,) = run(cached_case("7r", "pose"), "fabrik")
-    assert (record.kind, record.note) == (REFUSED, note)
+    assert (record.kind, record.note) == (UNSUPPORTED, note)
 
 
 def test_slow_solver_gets_the_minimum_number_of_targets(monkeypatch):

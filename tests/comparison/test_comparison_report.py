@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mechanik.comparison import Comparison
-from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, REFUSED, BenchmarkRecord
+from mechanik.comparison.benchmark_records import ATTEMPT, CURVE, UNSUPPORTED, BenchmarkRecord
 from mechanik.comparison.benchmark_runner import ComparisonProgressBar, format_minutes, make_progress
 from mechanik.comparison.comparison_report import (
     BOTTOM,
@@ -57,7 +57,9 @@ def make_comparison(name="7r"):
                 BenchmarkRecord(kind=ATTEMPT, solver=solver, target=k, seconds=0.001 * (k + 1),
                                 budget_seconds=0.001 * (k + 1), iterations=5, **facts, **about)
             )  # fmt: skip
-    records.append(BenchmarkRecord(kind=REFUSED, solver="fabrik", note=f"refuses: {SCRIPT_NAME}", **about))
+    records.append(
+        BenchmarkRecord(kind=UNSUPPORTED, solver="fabrik", note=f"does not support this task: {SCRIPT_NAME}", **about)
+    )
     settings = {"budget": 0.02, "seed": 4, "tolerance": 1e-4, "angle_tolerance": 1e-3, "targets": 4, "patience": 1.0}
     machine = {"processor": "Abacus 3000", "cores": "2", "date": "2031-01-02"}
     return Comparison(records, {"settings": settings, "machine": machine, "titles": {name: f"robot {name}"}})
@@ -100,7 +102,15 @@ def test_report_uses_no_external_resources():
 
 def test_report_names_machine_seed_and_every_solver():
     text = report_html(make_comparison())
-    for word in ("Abacus 3000", "2031-01-02", "robot 7r", ">lm<", ">dls<", ">fabrik<", "refuses: &lt;script&gt;"):
+    for word in (
+        "Abacus 3000",
+        "2031-01-02",
+        "robot 7r",
+        ">lm<",
+        ">dls<",
+        ">fabrik<",
+        "does not support this task: &lt;script&gt;",
+    ):
         assert word in text
     assert re.search(r"<dt>seed</dt><dd>4</dd>", text)
 

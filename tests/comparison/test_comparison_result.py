@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 
 import pytest
 
-from mechanik.comparison.benchmark_records import ATTEMPT, BRANCH, CALL, REFERENCE, REFUSED, TRACK, BenchmarkRecord
+from mechanik.comparison.benchmark_records import (
+    ATTEMPT,
+    BRANCH,
+    CALL,
+    REFERENCE,
+    TRACK,
+    UNSUPPORTED,
+    BenchmarkRecord,
+    read_records,
+)
 from mechanik.comparison.comparison_result import (
     format_seconds,
     markdown_table,
@@ -17,6 +27,7 @@ from mechanik.comparison.comparison_result import (
     summarise,
     text_table,
 )
+from mechanik.errors import FormatError
 
 DEFAULTS = {
     "robot": "7r",
@@ -143,15 +154,15 @@ def test_jumps_are_counted_only_along_paths():
 
 
 def test_refusal_is_shown_with_its_reason_and_counts_as_failure_in_the_mean():
-    reason = "refuses: fabrik cannot close loops"
-    rows = summarise([success(0.001), record(kind=REFUSED, task="path", note=reason)])
-    assert rows[1].refused == reason
+    reason = "does not support this task: fabrik cannot close loops"
+    rows = summarise([success(0.001), record(kind=UNSUPPORTED, task="path", note=reason)])
+    assert rows[1].unsupported_reason == reason
     assert reason in text_table(rows, {})
     assert f"`lm` {reason}" in markdown_table(rows, {})
     assert success_matrix(rows, {})[2] == {("lm", "7r"): 0.5}
-    refused = summarise([record(kind=REFUSED, note=reason)])
-    assert success_matrix(refused, {})[2] == {("lm", "7r"): None}
-    assert "refuses" in overview_text(refused, {})
+    unsupported = summarise([record(kind=UNSUPPORTED, note=reason)])
+    assert success_matrix(unsupported, {})[2] == {("lm", "7r"): None}
+    assert "unsupported" in overview_text(unsupported, {})
 
 
 @pytest.mark.parametrize(
@@ -175,3 +186,18 @@ def test_lines_of_a_text_table_are_aligned():
 )
 def test_durations_are_formatted_with_units(seconds, text):
     assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("bytes.csv", bytes(range(128, 256))),
+        ("long.csv", b"kind\n" + 200_000 * b"x"),
+        ("damaged.csv.gz", gzip.compress(b"kind,robot\n" * 1000)[:30] + bytes(20)),
+    ],
+)
+def test_a_damaged_file_of_records_raises_a_format_error(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(FormatError):
+        read_records(path)

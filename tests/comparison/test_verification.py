@@ -42,7 +42,7 @@ def test_errors_equal_those_of_the_model_graph(name, task):
             assert math.isnan(verdict.rotation_error)
         else:
             assert verdict.rotation_error == pytest.approx(angle, abs=1e-6)
-        assert verdict.constraints_met
+        assert verdict.are_constraints_met
 
 
 @pytest.mark.parametrize("task", ["point", "direction", "pose", "tight_limits", "near_singular", "path"])
@@ -81,7 +81,7 @@ def test_joint_outside_its_limit_is_no_success():
     upper[3] = case.reference_q[0][3] - 1e-6
     verdict = verify_solution(replace(case, upper=upper), SETTINGS, 0, case.reference_q[0])
     assert verdict.limit_violation == pytest.approx(1e-6, rel=1e-3)
-    assert not verdict.constraints_met
+    assert not verdict.are_constraints_met
     assert not verdict.success
 
 
@@ -107,7 +107,7 @@ def test_violated_joint_constraint_is_no_success():
         constraint = JointConstraint({first: 2.0, second: -1.0}, 2.0 * a - b + error)
         verdict = verify_solution(bound, SETTINGS, 0, q)
         assert verdict.closure_error == pytest.approx(error / 2, abs=1e-12)
-        assert verdict.success is verdict.constraints_met is holds
+        assert verdict.success is verdict.are_constraints_met is holds
         constraint.undo()
 
 

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import platform
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from mechanik.validation import format_count
 from mechanik.version import __version__
 
 ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "call"
-REFERENCE, REFUSED = "reference", "refused"
+REFERENCE, UNSUPPORTED = "reference", "unsupported"
 """Kinds of records, in this order: all attempts on a target; an attempt on a point of a path; an attempt from another
 start, to find further solutions of a target; the convergence curve over several targets; the time of a call whose
 target is already met; the smallest distance to a target that a long search found; the reason why a solver cannot run
@@ -36,8 +37,8 @@ class BenchmarkRecord:
     """A record of a comparison: measurements of a solver on a target of a task, or on all targets of the task.
 
     Attributes:
-        kind: "attempt", "track", "branch", "curve", "call", "reference" or "refused". Fields that a kind does not use
-            keep their default. In kind "attempt", the fields of one attempt are those of the first attempt.
+        kind: "attempt", "track", "branch", "curve", "call", "reference" or "unsupported". Fields that a kind does not
+            use keep their default. In kind "attempt", the fields of one attempt are those of the first attempt.
         robot, task, solver: names of the robot, the task and the solver.
         target: index of the target in the case; -1: none.
         start: 0: the start of the target; k > 0: row k - 1 of the restarts of the case; -1: neither.
@@ -225,6 +226,8 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Benchmar
             rows = _read_rows(file, path, is_part)
     except gzip.BadGzipFile:
         raise FormatError(f"{path} is not a gzip file, although its name ends in .gz") from None
+    except (UnicodeDecodeError, zlib.error, csv.Error) as error:
+        raise FormatError(f"{path} is damaged: {error}") from None
     except OSError as error:
         raise FileMissing(f"{path} cannot be read: {error.strerror}") from None
     if not rows or rows[0].get("kind") != HEADER_KIND or list(rows[0]) != list(RECORD_COLUMNS):

@@ -32,8 +32,8 @@ from mechanik.comparison.benchmark_records import (
     CALL,
     CURVE,
     REFERENCE,
-    REFUSED,
     TRACK,
+    UNSUPPORTED,
     BenchmarkRecord,
     RecordWriter,
     describe_machine,
@@ -169,11 +169,11 @@ def run_case(
         runner = CaseRunner(case, case_solver, time_limits)
         runner.warm_up()
     except (InvalidOperation, NoClosedForm) as error:
-        return [BenchmarkRecord(kind=REFUSED, note=f"refuses: {error}", **case_names)]
+        return [BenchmarkRecord(kind=UNSUPPORTED, note=f"does not support this task: {error}", **case_names)]
     except ImportError as error:  # an optional dependency is not installed
-        return [BenchmarkRecord(kind=REFUSED, note=f"cannot be loaded: {error}", **case_names)]
+        return [BenchmarkRecord(kind=UNSUPPORTED, note=f"cannot be loaded: {error}", **case_names)]
     except Exception as error:
-        return [BenchmarkRecord(kind=REFUSED, note=f"fails: {type(error).__name__}: {error}", **case_names)]
+        return [BenchmarkRecord(kind=UNSUPPORTED, note=f"fails: {type(error).__name__}: {error}", **case_names)]
     iterations, errors = runner.convergence_curve()
     records = (
         [BenchmarkRecord(kind=CURVE, curve_iterations=iterations, curve_errors=errors, **case_names)] if errors else []

@@ -334,8 +334,8 @@ rows.map(r=>[v(r),r]).sort(([a],[b])=>a===null?1:b===null?-1:(a<b?-up:a>b?up:0))
 ALL_TASKS = "all tasks"
 HEAT_NOTE = (
     "<p>Percent of targets with a verified solution; for targets out of reach, with a solution as close as the closest "
-    "known solution. In the mean over all tasks, a refused task counts as 0. A hatched field means that the solver "
-    "refuses all tasks. Move the pointer over a field to see its confidence interval.</p>"
+    "known solution. In the mean over all tasks, an unsupported task counts as 0. A hatched field means that the "
+    "solver supports no task. Move the pointer over a field to see its confidence interval.</p>"
 )
 PLOT_NOTE = (
     "<p>The error is the smallest weighted error so far in one attempt; lengths are relative to the size of the "
@@ -435,8 +435,8 @@ def _heat_map(comparison: Comparison, rows: Sequence[ComparisonRow]) -> str:
 
 def _tooltip(row: ComparisonRow) -> str:
     """Return the tooltip of a field: counts and confidence interval, or the reason of a refusal."""
-    if row.refused:
-        return f"{_with_spaces(row.task)}: {row.refused}"
+    if row.unsupported_reason:
+        return f"{_with_spaces(row.task)}: {row.unsupported_reason}"
     low, high = row.within_budget_interval
     return f"{_with_spaces(row.task)}: {row.within_budget} of {row.trials} ({100 * low:.0f}-{100 * high:.0f} %)"
 
@@ -490,11 +490,10 @@ def _row_table(comparison: Comparison) -> str:
     for row in comparison.rows:
         title = comparison.titles.get(row.robot, row.robot)
         case_cells = f"<td>{escape(title)}</td><td>{escape(_with_spaces(row.task))}</td>"
-        if row.refused:
+        if row.unsupported_reason:
             column_count = len(TABLE_COLUMNS) - 1
-            row_html = (
-                f'<td>{escape(row.solver)}</td><td colspan="{column_count}" class="why">{escape(row.refused)}</td>'
-            )
+            reason = escape(row.unsupported_reason)
+            row_html = f'<td>{escape(row.solver)}</td><td colspan="{column_count}" class="why">{reason}</td>'
         else:
             row_html = "".join(
                 f"<td>{escape(text)}</td>" if sort_key is None else f'<td data-v="{sort_key:.6g}">{escape(text)}</td>'

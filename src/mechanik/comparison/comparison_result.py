@@ -16,8 +16,8 @@ from mechanik.comparison.benchmark_records import (
     BRANCH,
     CALL,
     REFERENCE,
-    REFUSED,
     TRACK,
+    UNSUPPORTED,
     BenchmarkRecord,
     read_records,
     write_records,
@@ -86,7 +86,7 @@ class ComparisonRow:
         optimality: out of reach: median of the ratio of the distance to the smallest known distance; 1 is best.
         branches, branches_known: number of solution branches found from many starts by this solver, and by all solvers
             together; sum over the targets.
-        refused: reason why the solver did not run; empty if it ran.
+        unsupported_reason: reason why the solver did not run; empty if it ran.
 
     Example:
         >>> row = mk.comparison.ComparisonRow(robot="7r", task="pose", solver="lm", trials=8, first_attempt=6)
@@ -117,7 +117,7 @@ class ComparisonRow:
     optimality: float | None = None
     branches: int | None = None
     branches_known: int | None = None
-    refused: str = ""
+    unsupported_reason: str = ""
 
     @property
     def first_attempt_share(self) -> float:
@@ -173,10 +173,12 @@ def _make_row(
         known_branches: branches that all solvers found, by robot, task and target.
     """
     robot, task, solver = case_key
-    refused = next((record.note for record in records if record.kind == REFUSED), "")
+    unsupported_reason = next((record.note for record in records if record.kind == UNSUPPORTED), "")
     attempts = [record for record in records if record.kind in (ATTEMPT, TRACK)]
-    if refused or not attempts:
-        return ComparisonRow(robot=robot, task=task, solver=solver, refused=refused or "no target was tried")
+    if unsupported_reason or not attempts:
+        return ComparisonRow(
+            robot=robot, task=task, solver=solver, unsupported_reason=unsupported_reason or "no target was tried"
+        )
     optimality = None
     idle_seconds = next(
         (record.seconds for record in records if record.kind == CALL and not math.isnan(record.seconds)), 0.0
@@ -265,7 +267,7 @@ TABLE_COLUMNS: dict[str, str] = {
 
 def row_cells(row: ComparisonRow) -> list[str]:
     """Format a row as texts in the order of `TABLE_COLUMNS`; empty: not measured, or no violation or false claim."""
-    if row.refused:
+    if row.unsupported_reason:
         return [row.solver, *[""] * (len(TABLE_COLUMNS) - 1)]
     return [
         row.solver,
@@ -302,8 +304,8 @@ def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
             ).rstrip()
         )
         for row, cells in zip(block, cells_by_row, strict=True):
-            if row.refused:
-                lines.append(f"{row.solver:<{column_widths[0]}}  {row.refused}")
+            if row.unsupported_reason:
+                lines.append(f"{row.solver:<{column_widths[0]}}  {row.unsupported_reason}")
             else:
                 lines.append(
                     "  ".join(
@@ -321,7 +323,7 @@ def success_matrix(
 ) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
     """Return solvers, robots, and the mean of `value` over the tasks for each pair of solver and robot.
 
-    A refused task counts as 0. The mean is None if all tasks are refused.
+    An unsupported task counts as 0. The mean is None if all tasks are unsupported.
 
     Args:
         titles: not used.
@@ -333,7 +335,7 @@ def success_matrix(
     for solver in solvers:
         for robot in robots:
             robot_rows = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
-            values = [value(row) for row in robot_rows if not row.refused]
+            values = [value(row) for row in robot_rows if not row.unsupported_reason]
             # divided by all tasks, because the refusal of a difficult task must not improve the mean
             means[solver, robot] = sum(values) / len(robot_rows) if values else None
     return solvers, robots, means
@@ -363,7 +365,7 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
     """Format rows in Markdown: a heading, a table and the refusals for each task of each robot."""
     parts: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
-        cells_by_row = [row_cells(row) for row in block if not row.refused]
+        cells_by_row = [row_cells(row) for row in block if not row.unsupported_reason]
         columns = [k for k, _ in enumerate(TABLE_COLUMNS) if k < 4 or any(cells[k] for cells in cells_by_row)]
         names = list(TABLE_COLUMNS)
         parts.append(f"{heading} {titles.get(robot, robot)}: {task.replace('_', ' ')}\n")
@@ -371,11 +373,11 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
             parts.append(
                 markdown_lines([names[k] for k in columns], [[cells[k] for k in columns] for cells in cells_by_row])
             )
-        refused: dict[str, list[str]] = {}
+        solvers_by_reason: dict[str, list[str]] = {}
         for row in block:
-            if row.refused:
-                refused.setdefault(row.refused, []).append(f"`{row.solver}`")
-        parts += [f"{', '.join(solvers)} {reason}.\n" for reason, solvers in refused.items()]
+            if row.unsupported_reason:
+                solvers_by_reason.setdefault(row.unsupported_reason, []).append(f"`{row.solver}`")
+        parts += [f"{', '.join(solvers)} {reason}.\n" for reason, solvers in solvers_by_reason.items()]
     return "\n".join(parts)
 
 
@@ -399,7 +401,9 @@ def markdown_by_task(rows: Sequence[ComparisonRow]) -> str:
                 mean_over_robots(rows, solver, task, share) for share in (first_attempt_share, within_budget_share)
             )
             lines[-1].append(
-                "refuses" if first_share is None else f"{format_percent(first_share)} / {format_percent(budget_share)}"
+                "unsupported"
+                if first_share is None
+                else f"{format_percent(first_share)} / {format_percent(budget_share)}"
             )
     return markdown_lines(["solver", *(task.replace("_", " ") for task in tasks)], lines)
 
@@ -407,12 +411,12 @@ def markdown_by_task(rows: Sequence[ComparisonRow]) -> str:
 def mean_over_robots(
     rows: Iterable[ComparisonRow], solver: str, task: str, value: Callable[[ComparisonRow], float]
 ) -> float | None:
-    """Return the mean of `value` over the robots that a solver does not refuse; None if it refuses all robots.
+    """Return the mean of `value` over the robots that a solver supports; None if it supports none.
 
     Every robot has the same weight. A mean over targets would favour slow solvers, because they try fewer targets of
     the robots on which they are slow.
     """
-    values = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.refused]
+    values = [value(row) for row in rows if (row.solver, row.task) == (solver, task) and not row.unsupported_reason]
     return sum(values) / len(values) if values else None
 
 
@@ -447,8 +451,8 @@ def format_share(value: float, interval: tuple[float, float]) -> str:
 
 
 def format_percent(value: float | None) -> str:
-    """Format a share in percent without the percent sign; "refuses" for None."""
-    return "refuses" if value is None else f"{100 * value:.0f}"
+    """Format a share in percent without the percent sign; "unsupported" for None."""
+    return "unsupported" if value is None else f"{100 * value:.0f}"
 
 
 def format_seconds(seconds: float | None) -> str:
