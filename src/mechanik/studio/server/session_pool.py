@@ -1,4 +1,4 @@
-"""Pool of the sessions of a server, one per connection or one for all pages, and the monitor of kernel compilation."""
+"""Pool of the sessions of a server, one per page or one for all pages, and the monitor of kernel compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mechanik.tiers import KernelState, kernel_states, on_kernel_change, request
 from mechanik.validation import format_count
 
 STUDIO_KERNELS = ("forward", "dense_evaluation", "write_targets", "descent", "distance.collision_query")
-"""Kernels that every scene needs for its first drag, in compilation order: short compilations come first."""
+"""Kernel modules for the first drag in a scene, in order of compilation: first those that compile in a few seconds."""
 POLL_SECONDS = 1.0
 """Interval between two checks of a running compilation, s."""
 RECOMPILE_ADVICE = "Run `mechanik warmup`; it compiles the kernels or prints why this is not possible."
@@ -26,8 +26,8 @@ log = logging.getLogger("mechanik.studio")
 class KernelMonitor:
     """Requests the kernels of the studio and reports their compilation to the pages, in its own thread.
 
-    The states of the kernels are read every `POLL_SECONDS` during a compilation, and otherwise only when a kernel
-    module is used for the first time.
+    The states of the kernels are read every `POLL_SECONDS` during a compilation, and otherwise only after a change
+    (`on_kernel_change`).
 
     Args:
         broadcast: sends an event to all pages; called from the thread of the monitor.
@@ -46,7 +46,7 @@ class KernelMonitor:
         self._thread.start()
 
     def send_status(self, send_event: Callable[[Event], None]) -> None:
-        """Send the present state to a new page.
+        """Send the present compilation state to a new page.
 
         `broadcast` must already reach the page, otherwise the page could miss a change.
         """
@@ -111,10 +111,11 @@ class EvictionPending(InvalidOperation):
 class SessionPool:
     """All sessions of a server, identified by random keys.
 
-    A key is sent only over a connection with access, so a client cannot guess the session of another client.
+    Keys cannot be guessed and are sent only over connections with access, so a client cannot use the session of another
+    client.
 
     Attributes:
-        shared_host: host of the session that all pages share; None: one session per connection.
+        shared_host: host of the session that all pages share; None: one session per page.
     """
 
     def __init__(self, make_session: SessionFactory, limits: ServerLimits, is_shared: bool = False) -> None:
@@ -148,7 +149,11 @@ class SessionPool:
         return sum(host.session.file_bytes for host in hosts if host is not excluded)
 
     def resume(self, key: str) -> SessionHost | None:
-        """Return the session of a reconnected page, with its slot; None if the session has ended or is in use."""
+        """Return the session of a reconnected page, with its slot; None if the session has ended or is in use.
+
+        Raises:
+            InvalidOperation: pages are opened too fast.
+        """
         with self._lock:
             if key not in self._sessions_without_page:
                 return None
@@ -166,24 +171,27 @@ class SessionPool:
         If the pool is full, the session that has been without a page for the longest time is ended.
 
         Raises:
-            EvictionPending: a slot will be free soon.
-            InvalidOperation: the pool is full, or pages are opened too fast.
+            EvictionPending: the pool is full, but a slot will be free soon.
+            InvalidOperation: the pool is full and no session is without a page, or pages are opened too fast.
         """
         with self._lock:
             if self._reserved_slot_count >= self._limits.max_sessions:
                 if self._sessions_without_page and self._ending_session_count == 0:
                     self._end_session_without_page(next(iter(self._sessions_without_page)))
                 raise (EvictionPending if self._ending_session_count else InvalidOperation)(
-                    POOL_FULL.format(format_count(self._reserved_slot_count, "session"))
+                    POOL_FULL.format(format_count(self._reserved_slot_count, "page"))
                 )
             if not self._new_session_bucket.take():
                 raise InvalidOperation(TOO_MANY_NEW_PAGES)
             self._reserved_slot_count += 1
 
     def open_session(self) -> SessionHost:
-        """Return the session of a page that has a reserved slot.
+        """Return the session of a page that has a reserved slot; if this raises, the slot becomes free.
 
-        This may take several seconds, so do not call it in the event loop.
+        The call may take several seconds, so do not make it in the event loop.
+
+        Raises:
+            InvalidOperation: the pool is closed.
         """
         try:
             return self.shared_host or self._make_host()
@@ -192,10 +200,10 @@ class SessionPool:
             raise
 
     def release(self, host: SessionHost, reconnect_seconds: float = 0.0) -> None:
-        """End the session of a closed page, unless it is shared.
+        """End the session of a closed page, and free its slot; a shared session does not end.
 
-        The slot becomes free when the thread of the session has ended. A client that repeatedly connects, starts a long
-        computation and disconnects therefore fills the pool, but cannot overload the machine.
+        The slot becomes free only when the thread of the session has ended. A client that repeatedly connects, starts a
+        long computation and disconnects therefore fills the pool, but cannot overload the machine.
 
         Args:
             reconnect_seconds: how long the session and its slot wait for the page to reconnect, s.
@@ -242,7 +250,7 @@ class SessionPool:
             self._reserved_slot_count -= 1
 
     def close(self) -> None:
-        """End all sessions; a page that connects at the same time gets no session."""
+        """End all sessions; afterwards no new session can be opened."""
         self._kernels.close()
         with self._lock:
             self._is_closed = True

@@ -29,12 +29,12 @@ from mechanik.validation import format_count
 
 ASSEMBLY_SECONDS = 2.0
 """Time limit of the search for assembly modes, s."""
-CHAIN_ATTEMPTS, SELF_MOTION_SAMPLES = 200, 8
-"""Maximum number of attempts for a chain without a closed form, and number of samples along each self-motion."""
+MAX_ATTEMPTS, SELF_MOTION_SAMPLES = 200, 8
+"""Maximum number of attempts for a mechanism without a closed form, and of samples along each self-motion."""
 MAX_SEARCHED_DOFS = 16
 """Maximum number of dofs for the search in a mechanism without loops and joint constraints."""
 SAME_SOLUTION_TOLERANCE = 1e-4
-"""Solutions nearer than this to the present configuration count as the same solution, rad and m."""
+"""Solutions that differ by less in each dof are the same solution, rad and m."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +49,8 @@ class _Search:
 class AlternativeSearch:
     """Searches for alternative solutions in a background thread, one search at a time.
 
-    If several requests arrive during a search, only the newest is run after it. If a goal moves, the search and its
-    result are dropped, and pages receive one empty result.
+    If several requests arrive during a search, only the newest is run after it. If the problem changes, the session
+    calls `cancel`: the search and its result are dropped, and pages receive one empty result.
     """
 
     def __init__(self) -> None:
@@ -60,9 +60,8 @@ class AlternativeSearch:
         self._is_busy = self._is_closed = False
         self._result: tuple[int, Alternatives] | None = None
         self._thread: threading.Thread | None = None
-        self._must_send_empty = (
-            False  # whether pages wait for a result or show one, so that `cancel` must send an empty one
-        )
+        # whether pages wait for a result or show one, so that `cancel` must send an empty one
+        self._must_send_empty = False
 
     def start(self, model: LoadedModel, spec: SolveSpec, q: Array, max_count: int) -> None:
         """Request a search.
@@ -71,7 +70,7 @@ class AlternativeSearch:
             model: the mechanism.
             spec: the problem.
             q: present configuration, (nq,).
-            max_count: maximum number of solutions.
+            max_count: maximum number of solutions, without the present configuration.
         """
         with self._lock:
             self._search_number += 1
@@ -83,7 +82,7 @@ class AlternativeSearch:
                 self._thread.start()
 
     def cancel(self) -> None:
-        """Drop the present search and its result; the running computation ends on its own."""
+        """Drop the present search and its result; the result of a running computation is ignored."""
         with self._lock:
             if not self._must_send_empty:
                 return  # an empty result that is not polled yet must stay
@@ -98,12 +97,12 @@ class AlternativeSearch:
         self.cancel()
 
     def join(self) -> None:
-        """Wait for the running search, which takes a few seconds."""
+        """Wait for the end of the running search, which may take a few seconds."""
         if self._thread is not None:
             self._thread.join()
 
     def poll(self) -> Alternatives | None:
-        """Return the result that has arrived since the last call, if it is still valid; else None."""
+        """Return the result that has arrived since the last call; None if there is none or it was cancelled."""
         with self._lock:
             result, self._result = self._result, None
             return result[1] if result is not None and result[0] == self._search_number else None
@@ -134,7 +133,10 @@ class AlternativeSearch:
 
 
 def _find_alternatives(search: _Search) -> Alternatives:
-    """Return the solutions other than the present configuration, with an explanation."""
+    """Return the solutions other than the present configuration, with an explanation.
+
+    For a mechanism with loops or joint constraints, the solutions are the assembly modes for the present inputs.
+    """
     mechanism = search.model.mechanism.copy()  # the original may be edited during the search
     mechanism.q = search.q
     if not can_analyse(mechanism):
@@ -163,7 +165,7 @@ def _find_alternatives(search: _Search) -> Alternatives:
             }
         solver = Solver(mechanism, spec.goals, lock=spec.lock, **avoidance_arguments)
         solutions = solver.solve_all(
-            q0=search.q, limit=search.max_count + 1, max_attempts=CHAIN_ATTEMPTS, samples=SELF_MOTION_SAMPLES
+            q0=search.q, limit=search.max_count + 1, max_attempts=MAX_ATTEMPTS, samples=SELF_MOTION_SAMPLES
         )
         configurations, explanation = solutions.q, solutions.explanation
     other_solutions = [
@@ -199,7 +201,7 @@ class ComparedMethod:
         method_name: name of the method.
         layer: layer of its state frames, from 1.
         error_message: why the method cannot solve the present problem; empty if it can.
-        live: the live solver; None if the method cannot solve the present problem.
+        live: the live solver; None before `set_spec`, after `stop`, and if the method cannot solve the present problem.
     """
 
     def __init__(
@@ -216,7 +218,7 @@ class ComparedMethod:
         self._spec = solver_session.solve_spec
 
     def set_spec(self, spec: SolveSpec, q: Array) -> None:
-        """Set the problem; a solver that does not run yet starts at q (nq,)."""
+        """Set the problem; if there is no live solver yet, a new one starts at q (nq,)."""
         adapted_spec = self._spec = adapt_to_method(spec, self.method_name)
         try:
             with errors_for_users():
@@ -260,7 +262,7 @@ class ComparedMethod:
             self.live = None
 
     def row(self) -> CompareRow:
-        """Return the present result as pages receive it."""
+        """Return the newest result as pages receive it."""
         state = self._state
         return CompareRow(
             solver=self.method_name,
@@ -303,7 +305,7 @@ class MethodComparison:
         self.methods: tuple[ComparedMethod, ...] = ()
 
     def start(self, solver_session: SolverSession, method_names: list[str]) -> None:
-        """Solve the present problem with these methods, in place of a comparison that runs."""
+        """Solve the present problem with these methods; a running comparison ends."""
         self.stop()
         self.methods = tuple(
             ComparedMethod(name, layer, solver_session, self._send_frame) for layer, name in enumerate(method_names, 1)
@@ -323,7 +325,7 @@ class MethodComparison:
             method.set_spec(spec, q)
 
     def set_targets(self, solver_session: SolverSession, targets: Mapping[str, Any]) -> None:
-        """Set new targets, by name; a target None means that the objective must be made again."""
+        """Set new targets, by name; if a target is None, all objectives are replaced by those of `solver_session`."""
         if not self.methods:
             return
         if any(target is None for target in targets.values()):
@@ -333,7 +335,7 @@ class MethodComparison:
             method.set_targets(targets)
 
     def move_to(self, q: Array) -> None:
-        """Restart all methods at q (nq,)."""
+        """Continue all methods from q (nq,)."""
         for method in self.methods:
             if method.live is not None:
                 method.live.move(np.array(q))
@@ -379,6 +381,6 @@ class BackgroundSolvers:
         self.alternatives.cancel()
 
     def close(self) -> None:
-        """Stop all compared methods and start no further search."""
+        """End the comparison and start no further search."""
         self.comparison.stop()
         self.alternatives.close()

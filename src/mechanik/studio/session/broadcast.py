@@ -1,4 +1,4 @@
-"""Output of a session to its pages: events, state frames, and the model that the pages show."""
+"""Output of a session to its pages: events and state frames, and the solver session whose model the pages show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mechanik.studio.session.undo_history import SceneProtocol, UndoHistory
 
 
 class PageOutput:
-    """Sends events and state frames to all pages of a session; callable from any thread.
+    """Sends events and state frames to the pages of a session; the methods may be called from any thread.
 
     Args:
         send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
@@ -40,14 +40,14 @@ class PageOutput:
         self._recorder = recorder
 
     def broadcast(self, event: Event) -> None:
-        """Send an event to all pages; a running recorder stores events about obstacles and collisions."""
+        """Send an event to the pages; a running recorder stores events about obstacles and collisions."""
         self._recorder.add_event(event)
         self.send_event(event)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedParts:
-    """The lowest parts of a session, which all other parts use.
+    """Parts of a session that its other parts share.
 
     Attributes:
         state: the open mechanism and scene.
@@ -81,23 +81,27 @@ class Broadcaster:
         self.revision = self.goal_order = 0
 
     def send_everything(self) -> None:
-        """Send the whole state to a page that has just connected."""
+        """Send all events and a state frame for a page that has just connected.
+
+        The status text, which `SessionClock` sends, is not included.
+        """
         self.broadcast_scene()
         self._output.broadcast(self._recorder.info())
         self._output.broadcast(self._history.info())
         if self._state.solver_session is not None:
-            # not new: pages that are already connected keep the numbers of the `Model` and `Goals` events
+            # the events keep their numbers, to which the state frames of pages that are already connected refer
             self.broadcast_model(resets_view=True, is_new=False)
             self._state.solver_session.send_frame()
         else:
             self.broadcast_solving()
 
     def broadcast_model(self, resets_view: bool, is_new: bool = True) -> None:
-        """Send the model, its goals and the solver settings.
+        """Send the model with its goals, solver settings, obstacles, collision settings and comparison.
 
         Args:
             resets_view: whether the camera moves so that everything is visible.
-            is_new: whether the model has changed and gets a new revision.
+            is_new: whether the model has changed. Then it gets a new revision, and the undo labels, the state of the
+                recorder and a state frame follow.
         """
         active = self._state.active
         if is_new:
@@ -130,7 +134,7 @@ class Broadcaster:
             is_new: whether the goals have changed, so that the `Goals` event gets a new number.
         """
         active = self._state.active
-        self.goal_order -= not is_new
+        self.goal_order -= not is_new  # `broadcast_goals_of` adds 1
         active.set_goal_order(self.broadcast_goals_of(active.edit_state), sends=is_new)
 
     def broadcast_goals_of(self, edit_state: EditState) -> int:
@@ -190,7 +194,7 @@ class Broadcaster:
 
     @contextmanager
     def broadcasting_scene(self) -> Generator[None]:
-        """Send the scene after the context if it has changed, and the values of its controls in any case."""
+        """After the context, send the scene if it has changed, and then the values of its controls."""
         objects_before, controls_before = self._scene_objects(), self._controls_without_values()
         yield
         objects_after, controls_after = self._scene_objects(), self._controls_without_values()
@@ -219,7 +223,7 @@ class Broadcaster:
 
 
 class ModelSlot:
-    """Makes the solver sessions of a session, one for each model; call with the session's lock held.
+    """Makes the solver sessions of a session and installs the present one; call with the session's lock held.
 
     Attributes:
         solver_session_count: number of solver sessions made so far.
@@ -252,7 +256,7 @@ class ModelSlot:
         return solver_session
 
     def install(self, solver_session: SolverSession, resets_view: bool) -> None:
-        """Replace the present solver session, drop the recording of its mechanism, and send the new model.
+        """Replace the present solver session, drop its recording, end the comparison, and send the new model.
 
         Args:
             solver_session: from `make`; the caller starts it.

@@ -28,7 +28,7 @@ from mechanik.validation import format_count
 
 log = logging.getLogger("mechanik.studio")
 MAX_BODIES = 200
-"""Maximum number of links and obstacles that are checked; the set-up time of pairs grows with the square of it."""
+"""Maximum number of links and obstacles that are checked; the time to set up the pairs grows with its square."""
 
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
@@ -61,10 +61,10 @@ def check_body_count(model: LoadedModel, collision_settings: CollisionSettings) 
 
 
 def check_no_uploaded_meshes(model: LoadedModel) -> None:
-    """Reject avoidance with uploaded meshes, since the solver would read the mesh files from the disk of this machine.
+    """Reject avoidance with uploaded meshes, since the solver would read mesh files from the disk of this machine.
 
     Raises:
-        InvalidOperation: a link has such a mesh.
+        InvalidOperation: the model was uploaded, and a link has a mesh as collision shape.
     """
     if model.may_read_disk:
         return
@@ -84,7 +84,11 @@ class ColliderCache:
         self._cached_collider: tuple[CollisionSettings, Collider] | None = None
 
     def get(self, settings: CollisionSettings) -> Collider | None:
-        """Return the collider for these settings; None if nothing is avoided."""
+        """Return the collider for these settings; None if nothing is avoided.
+
+        Raises:
+            MechanikError: the collider cannot be made; the message says why.
+        """
         if settings.mode != "avoid":
             return None
         if (
@@ -104,12 +108,12 @@ class ColliderCache:
 NEW_MODEL_DELAY_SECONDS = 0.1
 """Delay before the first check of a new model, s.
 
-The solver starts first, and a model that is edited as text changes often.
+The delay lets the solver start first, and skips models that are replaced soon, as while a model is edited as text.
 """
 NO_CONTACTS = ContactsChanged(-1, [], [], "")
 CHECK_FAILED = "collisions are not checked because of an internal error; see the reason in the log of the server"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
-"""Kernel module of the check, and interval (s) at which the monitor asks whether the module is compiled.
+"""Kernel module of the check, and interval (s) between two checks whether the module is compiled.
 
 In plain Python the first check of a hexapod takes 7 s of processor time, which would halve the rate of a drag.
 """
@@ -210,7 +214,7 @@ class CollisionMonitor:
             self._check(snapshot)
 
     def _is_kernel_ready(self) -> bool:
-        """Return whether the compilation of the collision kernel is finished or not needed.
+        """Return whether the collision kernel is not being compiled.
 
         After the first True, the state of the compilation is not read again.
         """
@@ -270,7 +274,7 @@ def _can_collide(snapshot: CollisionSnapshot) -> bool:
 
 
 def contacts_text(contacts: tuple[Contact, ...]) -> str:
-    """Return a description of the deepest contact, and the number of further colliding pairs."""
+    """Return a description of the first (deepest) contact, with the number of further colliding pairs."""
     if not contacts:
         return ""
     other_count = len(contacts) - 1
@@ -280,7 +284,7 @@ def contacts_text(contacts: tuple[Contact, ...]) -> str:
 def _can_reuse(
     cached_collider: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings
 ) -> bool:
-    """Return whether the collider or error message applies to these settings; obstacles are moved if necessary."""
+    """Return whether the cached collider or error message applies to these settings; move obstacles if necessary."""
     _, cached_settings, collider_or_message = cached_collider
     if isinstance(collider_or_message, str) or cached_settings.obstacles is settings.obstacles:
         return cached_settings.obstacles is settings.obstacles and cached_settings.has_same_pairs(settings)

@@ -1,14 +1,16 @@
 """Default goals of a mechanism that is opened, so that there is something to drag.
 
-- Serial arm: a goal at the tip. With a gripper, the goal is on the link that carries the fingers.
+- Serial arm: a goal at the tip. With a gripper, the goal is on the link that carries the fingers, or on a link without
+  children that is fixed to it, such as a tool frame.
 - Tree: a goal at the end of each limb.
-- Floating body: links named as feet are pinned, and the ends of other limbs have a goal. The body itself has the goal
-  instead if no link is named as a foot, if all ends are feet, or if there are loops.
-- Loops: a goal on the link named as tool, platform, pen or similar; else on the link that is most joints away from the
-  ground.
+- Floating body: ends of limbs that are named as feet are pinned, and the ends of other limbs have a goal. The body
+  itself has the goal instead if no end is named as a foot, if all ends are feet, or if there are loops.
+- Loops or joint constraints: a goal on the last link of a branch that is named as tool, platform, pen or similar; else
+  on the link that is most joints away from the ground.
 
-A goal is a pose if at least six dofs move its link, else a point. The point of a limb is at the far end of the last
-link, since a point at the joint of that link would not depend on that joint.
+A goal is a pose if at least six dofs move its link, else a point. The dofs of a floating body do not count for its
+limbs; with loops, the mobility of the mechanism counts. On a fixed base without loops, a point is at the far end of its
+link, since a point at the joint of the link would not depend on that joint.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def default_tool_point(link: Link) -> Vector:
     Only boxes, spheres, cylinders and capsules are used.
 
     Returns:
-        The point in the frame of the link, m; the origin if no side is much farther than the others.
+        The point in the frame of the link, m; the origin if there are no such shapes, or if no side is much farther
+            than the others (`END_DISTANCE_RATIO`).
     """
     boxes = [box for instance in link.visuals if (box := _bounding_box(instance)) is not None]
     if not boxes:
@@ -55,7 +58,7 @@ def default_tool_point(link: Link) -> Vector:
 
 
 def _bounding_box(instance: ShapeInstance) -> tuple[Array, Array] | None:
-    """Return the lowest and the highest corner of a shape in the frame of the link, m; None for a mesh or terrain."""
+    """Return the lowest and the highest corner of a box around a shape in the frame of the link, m; None for a mesh."""
     match instance.shape:
         case Box(size):
             half_edges = np.array(size) / 2
@@ -76,9 +79,9 @@ TOOL_WORDS = (
 )  # fmt: skip
 """Words in names of links that have the goal of a mechanism with loops; earlier words have priority."""
 FOOT_WORDS = ("foot", "feet", "sole", "toe", "paw", "hoof")
-"""Words in names of links that are pinned by default."""
+"""Words in names of links that are pinned by default if they are ends of limbs of a floating body."""
 MAX_DEFAULT_GOALS = 12
-"""Maximum number of default goals, and of default pinned goals."""
+"""Maximum number of default goals that are pinned, and of those that are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class DefaultGoal:
     Attributes:
         link: name of the link.
         kind: kind of the goal.
-        pinned: whether it is pinned.
+        pinned: whether the goal is pinned.
         at: point of the link, in the frame of the link, m.
     """
 
@@ -132,7 +135,7 @@ def _body_goals(mechanism: Mechanism, body: str) -> tuple[DefaultGoal, ...]:
         DefaultGoal(end, _goal_kind(_dof_count(mechanism, end, ancestor=body)), pinned=True)
         for end in feet[:MAX_DEFAULT_GOALS]
     ]
-    goals.sort(key=lambda goal: goal.kind != "pose")  # goals with six dofs, such as hands, before points, such as heads
+    goals.sort(key=lambda goal: goal.kind != "pose")  # poses, such as of hands, before points, such as of heads
     return (*(goals or [DefaultGoal(body, "pose")]), *pins)
 
 
@@ -158,7 +161,7 @@ def _dof_count(mechanism: Mechanism, name: str, ancestor: str = "") -> int:
 
 
 def _floating_body(mechanism: Mechanism) -> str | None:
-    """Return the name of the link that a single joint with six dofs connects to a root; None if there is none."""
+    """Return the name of a link that the only joint of a root moves with six dofs; None if there is none."""
     for name, link in mechanism.links.items():
         joint = link.parent
         ground = None if joint is None else joint.parent
@@ -177,7 +180,8 @@ def _leaves(mechanism: Mechanism) -> list[str]:
 def _limb_ends(mechanism: Mechanism) -> list[str]:
     """Return the names of the last links of all limbs that move.
 
-    Limbs that have at most one dof after they branch, such as fingers, count as one limb.
+    Limbs that branch off the same moving link and have at most one dof after it, such as fingers, count as one limb,
+    which ends at the leaf fixed to that link, or at that link.
     """
     ends: dict[str, None] = {}
     for name in _leaves(mechanism):
@@ -218,7 +222,7 @@ def _fixed_leaf(mechanism: Mechanism, branching_link: str) -> str:
 
 
 def _end_of_loops(mechanism: Mechanism) -> str:
-    """Return the name of the link with the goal of a mechanism with loops."""
+    """Return the name of the link that gets the goal of a mechanism with loops or joint constraints."""
     ends = [name for name in _leaves(mechanism) if _dof_count(mechanism, name)]
     for word in TOOL_WORDS:
         named_ends = [name for name in ends if _has_word(name, (word,))]

@@ -57,7 +57,7 @@ class UndoSteps:
         )
 
     def restore(self, snapshot: SessionSnapshot) -> None:
-        """Restore a snapshot, bit for bit."""
+        """Restore a snapshot, its configuration bit for bit."""
         active = previous_session = self._state.active
         if snapshot.model is not previous_session.model:
             active = self._slot.make(snapshot.model, snapshot.edit_state, snapshot.q, previous_session.running)
@@ -94,16 +94,17 @@ class UndoSteps:
 
 
 DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "dof", DRAG_OBSTACLE: "obstacle"}
+"""Kind of the dragged object, by its code in a drag update."""
 DRAG_KIND_CODES = {kind: code for code, kind in DRAG_KINDS.items()}
 GoalListener = Callable[[int, Array], None]
 """Receives the number of a goal that a page drags, and its pose in the world, (4, 4)."""
 
 
 class Dragging:
-    """Drags of goals, dofs and obstacles; call with the session's lock held.
+    """Drags of goals, links, dofs and obstacles; call with the session's lock held.
 
     Attributes:
-        goal_listeners: called with each goal that a page drags.
+        goal_listeners: called after each drag update of a goal.
     """
 
     def __init__(
@@ -115,12 +116,13 @@ class Dragging:
         self.goal_listeners: list[GoalListener] = []
 
     def drag_to(self, update: DragUpdate) -> None:
-        """Apply a drag update; the first state that includes it carries its tag.
+        """Apply a drag update; the first state frame that includes the update has its tag.
 
-        Updates that arrive after the end of their drag move goals only, and not after a cancelled drag.
+        An update that arrives after the end of its drag moves a goal that still exists, unless the drag was cancelled.
+        Other late updates are ignored.
 
         Raises:
-            InvalidOperation: the object is not being dragged.
+            InvalidOperation: the object is not being dragged, and was not the last object that was dragged.
         """
         active = self._state.active
         drag, drag_state, kind = active.drag, active.drag_state, DRAG_KINDS[update.kind]
@@ -129,7 +131,7 @@ class Dragging:
             goal.number != update.number for goal in active.edit_state.goals
         )
         if is_late and (kind != "goal" or is_obsolete):
-            return  # the page sent the update before the end of the drag; only a goal that still exists can follow it
+            return  # the page sent the update before it knew that the drag had ended
         if not is_late and (drag is None or (drag.kind, drag.number) != (kind, update.number)):
             raise InvalidOperation(f"{kind} {update.number} is not being dragged; start a drag first")
         active.tag = max(active.tag, update.tag)
@@ -157,7 +159,7 @@ class Dragging:
         active.drag_state.step = DragStep(label, snapshot_before)
 
     def end_drag(self, reverts: bool = False) -> None:
-        """End the present drag; goals that moved with their links keep their poses.
+        """End the present drag; goals that moved with their links stay at the poses that they have reached.
 
         Args:
             reverts: whether to restore the state before the drag instead.
@@ -190,6 +192,6 @@ class Dragging:
         self._output.broadcast(self._history.info())
 
     def add_goal_listener(self, listener: GoalListener) -> Callable[[], None]:
-        """Call `listener` with each goal that a page drags; return a function that removes it."""
+        """Call `listener` after each drag update of a goal; return a function that removes the listener."""
         self.goal_listeners.append(listener)
         return lambda: self.goal_listeners.remove(listener) if listener in self.goal_listeners else None

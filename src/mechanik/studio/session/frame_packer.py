@@ -1,6 +1,6 @@
 """State frames of a mechanism, and the geometry of its goals: poses, errors and default sizes.
 
-`goal_error` computes distance and angle error of a goal from a link pose, in scalar arithmetic for speed.
+`goal_error` computes distance and angle error of a goal from a link pose, mostly in scalar arithmetic for speed.
 `initial_goal_pose` and `carried_goal_pose` place a goal on its link. `FramePacker` holds everything that a state frame
 needs besides q. It is immutable, so that the thread of the solver can use it without a lock.
 """
@@ -44,7 +44,7 @@ Z_AXIS: Vector = (0.0, 0.0, 1.0)
 
 
 UPRIGHT_COSINE = 0.75
-"""Minimum cosine between the z axes of link and world at which z of the link points up.
+"""Cosine of the angle between the z axes of link and world above which z of the link counts as pointing up.
 
 A look-at goal of such a link has the viewing axis x.
 """
@@ -67,8 +67,8 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
         radius: radius of the bounding sphere of the mechanism, m.
 
     Returns:
-        Lengths in m, angles in rad. For a look-at goal the viewing axis of the link: z, or x if z points up, as in
-            heads and bodies.
+        Lengths in m, angles in rad; unused entries are 0. For a look-at goal the viewing axis of the link: z, or x if z
+            points up, as in heads and bodies.
     """
     if kind == "look_at":
         return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
@@ -81,7 +81,7 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
 def goal_error(
     goal: InteractiveGoal, X_world_link: Array, centre: Array | None, terrain: Terrain | None
 ) -> tuple[float, float]:
-    """Return the distance error (m) and the angle error (rad) of a goal.
+    """Return the distance error (m) and the angle error (rad) of a goal; the distance to a terrain is vertical.
 
     Args:
         goal: the goal.
@@ -163,7 +163,7 @@ def _rotation_error(R: Array, goal: InteractiveGoal) -> float:
 
 
 LOOK_AT_DISTANCE = 0.8
-"""Distance of a new look-at target from its link, in radii of the bounding sphere of the mechanism."""
+"""Distance of a new look-at target from the point of the link, in radii of the bounding sphere of the mechanism."""
 
 
 def initial_goal_pose(
@@ -171,12 +171,13 @@ def initial_goal_pose(
 ) -> Array:
     """Return the pose (4, 4) in the world of a new goal.
 
-    The present configuration meets the goal, so the mechanism does not move. Only the point of an `on_terrain` goal may
-    be off the terrain.
+    With default sizes, the present configuration meets the goal, so the mechanism does not move. Only the point of an
+    `on_terrain` goal may be off the terrain.
 
     Args:
+        kind: kind of the goal.
         X_world_link: pose of the link in the world, (4, 4).
-        at: point of the link, in the frame of the link, m.
+        at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
         sizes: see `default_sizes`.
         radius: radius of the bounding sphere of the mechanism, m.
         centre: centre of mass in the world, (3,), m; None if no link has mass.
@@ -262,7 +263,7 @@ class FrameStatus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FramePacker:
-    """Packs state frames of one model and goal list.
+    """Packs state frames of a model and its goals.
 
     Attributes:
         revision, goal_order: numbers of the `Model` and `Goals` events that the state frames belong to.
@@ -283,7 +284,7 @@ class FramePacker:
     def with_edit_state(
         self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
     ) -> FramePacker:
-        """Return the packer for another edit state, and for another number of the `Goals` event if given."""
+        """Return the packer for another edit state, drag and index; None: the goal order is unchanged."""
         terrains = self.terrains
         if any((goal.kind == "on_terrain") != (goal.number in terrains) for goal in edit_state.goals):
             terrains = goal_terrains(edit_state)
@@ -291,7 +292,7 @@ class FramePacker:
         return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrains)
 
     def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
-        """Return the state frame of the mechanism at q (nq,)."""
+        """Return the state frame of the mechanism at q (nq,); `sequence` is its number, see `StateHeader`."""
         index = self.index
         X = index.link_poses(q)
         closures = index.measure_closures(X)
