@@ -137,9 +137,9 @@ def test_playback_interpolates_between_states_and_rests_during_a_pause() -> None
     recorder.start(model, a)
     recorder.add(b)
     recorder.add(c)
-    assert np.allclose(recorder.configuration_at(0.025), 0.5)
-    assert np.array_equal(recorder.configuration_at(0.5), b)
-    assert np.array_equal(recorder.configuration_at(99.0), c)
+    assert np.allclose(recorder.seek(0.025), 0.5)
+    assert np.array_equal(recorder.seek(0.5), b)
+    assert np.array_equal(recorder.seek(99.0), c)
 
 
 def test_a_clock_that_runs_backwards_leaves_times_in_order() -> None:

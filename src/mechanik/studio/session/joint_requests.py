@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from mechanik.studio.session.solver_session import SolverSession
 
 JOINT_STEP = 0.2
-"""Step to a joint value of a mechanism with loops, rad or radii of the bounding sphere; small steps keep loops in their
-assembly mode. Steps are longer if more than `MAX_JOINT_STEPS` would be needed."""
+"""Step in which a joint of a mechanism with loops moves to a given value, rad or radii of the bounding sphere.
+
+Small steps keep loops in their assembly mode. Steps are longer if more than `MAX_JOINT_STEPS` would be needed.
+"""
 MAX_JOINT_STEPS, MAX_MOVE_SECONDS = 64, 3.0
 """Maximum number of steps, and maximum time for all steps, s."""
 CLOSURE_TOLERANCE = 1e-6
@@ -221,7 +223,7 @@ def set_limits(session: Session, request: requests.SetLimits) -> None:
 
 
 def _check_not_spherical(session: Session, dof: IndexedDof, limits: list[tuple[float, float]]) -> None:
-    """Reject limits that leave three rotations of a joint without limits: it would be a spherical joint.
+    """Reject limits that leave all three rotations of a joint without a limit, since the joint would then be spherical.
 
     Raises:
         InvalidOperation: no limit of the three rotations is finite.
@@ -307,7 +309,9 @@ def _random_configuration(session: Session) -> Array:
 
 
 def _close_loops(session: Session, q: Array) -> Array:
-    """Return q with the present values of locked dofs; with loops or joint constraints, a nearby q that meets them.
+    """Return a configuration near q (nq,) with closed loops, with joint constraints met and with locked dofs unchanged.
+
+    The present values of locked dofs are also written to q. Closed loops are checked, joint constraints are not.
 
     Raises:
         InvalidOperation: a loop is not closed.
@@ -326,7 +330,6 @@ def _close_loops(session: Session, q: Array) -> Array:
         q = closing_solver.solve(q0=q, max_seconds=0.3).q
         if _has_unclosed_loops(session, q):
             raise InvalidOperation(
-                "the loops were not closed near this configuration; try again, unlock joints, or choose another "
-                "configuration"
+                "the loops were not closed near this configuration; unlock joints, or choose another configuration"
             )
     return q

@@ -128,7 +128,7 @@ class MeshStore:
         self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._checksum(name)}" for name in new_names}
 
     def shape_info(self, instance: ShapeInstance) -> ShapeInfo:
-        """Return a shape as pages receive it."""
+        """Return a shape as pages receive it; a mesh or height field must have been added (`add_shapes`)."""
         shape, mesh, extension, dependencies = instance.shape, None, "", dict[str, str]()
         pose = instance.pose
         match shape:
@@ -180,7 +180,7 @@ class MeshStore:
         return content, MESH_MEDIA_TYPES.get(file_extension(name), "application/octet-stream")
 
     def all_files(self) -> dict[str, bytes]:
-        """Return the content of every mesh file that can be read and of the files that they refer to, by address."""
+        """Return the contents of all readable mesh files and of the files to which they refer, by address."""
         files: dict[str, bytes] = {}
         for name, address in self._addresses.items():
             if (data := self.read_file(name)) is not None:
@@ -198,7 +198,7 @@ class MeshStore:
         return None
 
     def _checksum(self, name: str) -> str:
-        """Return a checksum for the address: browsers cache files, and each model numbers its meshes from 0."""
+        """Return a checksum for the address: browsers cache files by address, and each model numbers them from 0."""
         return f"{zlib.crc32(self.read_file(name) or b''):x}"
 
     def mesh_points(self, mesh: Mesh) -> Array | None:
@@ -214,7 +214,7 @@ class MeshStore:
         return None
 
     def _file_name(self, mesh: Mesh) -> str | None:
-        """Return the name under which the bytes of a mesh are available, or None."""
+        """Return the name with which `read_file` reads the file of a mesh; None if there is no file."""
         for name in (mesh.path, mesh.uri):
             if name is not None and name in self._files:
                 return name
@@ -283,7 +283,7 @@ DEFAULT_VIEW: Vector = (0.62, -0.68, 0.39)
 MIN_RADIUS = 0.02
 """Minimum radius of the bounding sphere, m."""
 PARALLEL_TOLERANCE = 1e-6
-"""Largest component of an angular velocity (rad) or linear velocity (m) per unit of a dof that counts as zero."""
+"""Largest angular velocity (rad) or linear velocity (m) per unit of a dof that counts as zero."""
 MAX_WARNINGS = 12
 """Maximum number of warnings of the file reader that pages show."""
 
@@ -368,7 +368,10 @@ def _closures(model: LoadedModel) -> list[ClosureInfo]:
 
 
 def joint_kind(free_dofs: tuple[DoF, ...]) -> str:
-    """Return the common name of a joint with these dofs, or the names of the dofs if there is no common name."""
+    """Return the common name of a joint with these dofs, or the names of the dofs if there is no common name.
+
+    Only the numbers of translations and rotations are compared, not their axes.
+    """
     rotation_count = sum(dof.is_rotation for dof in free_dofs)
     names = {
         (0, 0): "fixed", (0, 1): "revolute", (1, 0): "prismatic", (0, 2): "universal", (0, 3): "spherical",
@@ -396,7 +399,7 @@ def describe(mechanism: Mechanism) -> list[str]:
 def bounding_sphere(mechanism: Mechanism, X: Array) -> tuple[Vector, float]:
     """Return centre (m, world) and radius (m) of a sphere around all link origins and most shapes.
 
-    Mesh files are ignored. Half-spaces count as points, and height fields as horizontal rectangles.
+    Mesh files are ignored. Half-spaces count as points, and height fields without their heights.
 
     Args:
         mechanism: the mechanism.
@@ -441,7 +444,7 @@ def view_direction(mechanism: Mechanism, q: Array) -> Vector:
     """
     axis: Array | None = None
     translations: list[Array] = []  # linear velocities of links before the first rotation is found
-    for name in mechanism.links:  # link by link: all Jacobians at once would take memory of links times dofs
+    for name in mechanism.links:  # link by link, since all Jacobians at once would need too much memory
         J = mechanism.jacobian(name, q)
         axes = J[3:, np.linalg.norm(J[3:], axis=0) > PARALLEL_TOLERANCE]
         if axis is None and axes.size:
@@ -452,7 +455,7 @@ def view_direction(mechanism: Mechanism, q: Array) -> Vector:
             return DEFAULT_VIEW
     if axis is None or not all(_is_in_plane(axis, None, velocities) for velocities in translations):
         return DEFAULT_VIEW
-    # the camera sees x to the right and z up; in a horizontal plane, it sees y up
+    # from +x, -y or +z: in the x-z plane the camera sees x to the right and z up, in a horizontal plane y up
     is_reversed = axis @ np.array([1.0, -1.0, 1.0]) < 0.0
     x, y, z = (-axis if is_reversed else axis).tolist()
     return x, y, z
@@ -461,7 +464,7 @@ def view_direction(mechanism: Mechanism, q: Array) -> Vector:
 def is_planar_linkage(mechanism: Mechanism, q: Array) -> bool:
     """Return whether the mechanism has loops and moves in a plane.
 
-    The bars of such a linkage lie in layers, but are drawn as if they could pass through each other.
+    The bars of a real linkage lie in parallel layers. In the model they overlap, so their self-collisions mean nothing.
     """
     return bool(mechanism.closures) and view_direction(mechanism, q) is not DEFAULT_VIEW
 

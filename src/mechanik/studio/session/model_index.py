@@ -1,4 +1,4 @@
-"""Dofs, values and closures of a mechanism in the order that pages use, computed from q for each state frame.
+"""Index of the dofs of a mechanism in the order that pages use, and their values and closure gaps for state frames.
 
 `ModelIndex` never changes after construction. `ClosureMeter` evaluates all closures at once: it fits the free dofs of
 each closing joint to the relative pose of its two frames. The part of the relative pose that no free dof can produce is
@@ -40,11 +40,11 @@ class IndexedDof:
         axis: unit vector in the frame of the joint; its z axis for a spherical joint.
         value_index: index of its first value in the values of a state frame.
         q_index: index in q of its coordinate, or of the first entry of its quaternion. A mimic dof has the index of its
-            leader. -1 for a closing joint.
+            leader. -1 for an independent dof of a closing joint.
         ratio, offset: value = ratio * q[q_index] + offset; 1 and 0 for an independent dof.
         leader_index: index of the dof that a mimic dof follows; -1: the dof is independent.
         closure_index: index of the closure, if the joint closes a loop and the dof is independent; else -1.
-        other_dof_count: number of other dofs of its joint.
+        other_dof_count: number of other entries of its joint; the rotations of a spherical joint are one entry.
     """
 
     name: str
@@ -240,8 +240,9 @@ class ClosureState(NamedTuple):
 class ClosureMeter:
     """Measures all closures of a mechanism; full rotations are added to angles, see `_unwrap`.
 
-    Frame a is the frame of the closing joint on its parent link (or the world). Frame b is its frame on the other link.
-    Closures are grouped by the number of free rotations of the joint, since each number has its own formulas.
+    Frame a is the frame of the closing joint on its parent link (or the world). Frame b is the frame of the closure on
+    the other link. Closures are grouped by the number of free rotations of the joint, since each number has its own
+    formulas.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -333,8 +334,8 @@ class ClosureMeter:
     def _unwrap(self, angles: Array, rows: Indices, k: int) -> Array:
         """Add full rotations to the angles of some closures.
 
-        The result is nearest to the joint value at construction. If it is outside the limits, one full rotation more or
-        less is used, provided that this is inside the limits.
+        The result is nearest to the joint value at construction. If it is outside a limit, one full rotation towards
+        this limit is added, unless the result would exceed the other limit.
 
         Args:
             angles: (n,), rad.
@@ -364,21 +365,21 @@ def _angle_about(k: int, R: Array) -> Array:
 
 
 def _x_and_y_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return the angles about x and y that are closest to R (n, 3, 3), and their rotations (n, 3, 3)."""
+    """Return angles (n,) about x and y, and their rotations (n, 3, 3): R (n, 3, 3) if possible, else near R."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 0, 0]))
     x = _angle_about(0, Y.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EY: y}, Y @ rotation.about_x(x)
 
 
 def _y_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return the angles about y and z that are closest to R (n, 3, 3), and their rotations (n, 3, 3)."""
+    """Return angles (n,) about y and z, and their rotations (n, 3, 3): R (n, 3, 3) if possible, else near R."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 2, 2]))
     z = _angle_about(2, R @ Y.swapaxes(1, 2))
     return {DoF.EY: y, DoF.EZ: z}, rotation.about_z(z) @ Y
 
 
 def _x_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return the angles about x and z that are closest to R (n, 3, 3), and their rotations (n, 3, 3)."""
+    """Return angles (n,) about x and z, and their rotations (n, 3, 3): R (n, 3, 3) if possible, else near R."""
     Z = rotation.about_z(z := np.arctan2(R[:, 1, 0], R[:, 0, 0]))
     x = _angle_about(0, Z.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EZ: z}, Z @ rotation.about_x(x)
@@ -389,9 +390,9 @@ TWO_ROTATIONS = {
     (DoF.EY, DoF.EZ): _y_and_z_rotation,
     (DoF.EX, DoF.EZ): _x_and_z_rotation,
 }
-"""For each pair of free rotations: a function from R (n, 3, 3) to the closest angles (n,), rad, and their rotations.
+"""For each pair of free rotations: a function from R (n, 3, 3) to their angles (n,), rad, and rotations (n, 3, 3).
 
-The order of rotations is that of `joint_values_from_pose`.
+The rotations act in the same order as in `joint_values_from_pose`.
 """
 
 

@@ -1,6 +1,7 @@
 """Opening of mechanisms and scenes in a session, and replacement of the model by an edited text.
 
-A text is a DH table, an arm list, Mechanik JSON or URDF. Joint values, goals and locks are transferred by name.
+A text is a DH table, an arm list, Mechanik JSON or URDF. Joint values, locks and objectives are transferred by name,
+and goals too if the text is of the same kind as before.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from mechanik.studio.session.solve_spec import make_objective
 from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot
 
 LINK_RADIUS_SHARE = 0.035
-"""Radius of the shapes of an arm, as a share of its length."""
+"""Radius of the first link of an arm, as a share of the sum of the link lengths."""
 DEFAULT_TITLES = {
     "dh": "Arm from a DH table",
     "arm_2d": "Arm in the plane",
@@ -70,7 +71,7 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
 
 
 def add_bodies(arm: Mechanism) -> Mechanism:
-    """Add visual and collision shapes from joint to joint; an arm from a DH table or an arm list has no shapes."""
+    """Add visual and collision shapes to an arm from a DH table or an arm list, which has none, and return the arm."""
     lengths = [float(np.linalg.norm(joint.position)) for joint in arm.joints.values()]
     radius = min(LINK_RADIUS_SHARE * sum(lengths), 0.5 * max(lengths, default=0.0))
     return add_default_shapes(arm, radius, 0.6 * radius, BLUE, DARK)
@@ -84,7 +85,8 @@ def default_title(kind: EditKind, mechanism: Mechanism) -> str:
 def transfer_configuration(previous_model: LoadedModel, q: Array, mechanism: Mechanism) -> Array:
     """Return the configuration (nq,) of the new mechanism, clamped to its limits.
 
-    Coordinates that the previous mechanism has too, by name, keep their values; others have the values of the text.
+    Coordinates whose names the previous mechanism has too keep their values; others have the values of the new
+    mechanism.
 
     Args:
         previous_model: the previous model.
@@ -99,6 +101,7 @@ def transfer_configuration(previous_model: LoadedModel, q: Array, mechanism: Mec
 
 
 def _fits(objective: Objective, mechanism: Mechanism) -> bool:
+    """Return whether an objective can be used with a mechanism, which for example has all its links."""
     try:
         objective.relations(mechanism)
     except MechanikError:
@@ -113,7 +116,7 @@ class ModelLoader:
         key: key under which the server finds meshes and files of the session.
 
     Attributes:
-        is_scene_active: whether a scene is opening a mechanism, so that the mechanism belongs to the scene.
+        is_scene_active: whether code of a scene runs, so that a mechanism that it opens belongs to the scene.
     """
 
     def __init__(
@@ -182,7 +185,7 @@ class ModelLoader:
             self.is_scene_active = was_active
 
     def close_scene(self) -> None:
-        """Close the scene; its mechanism stays open."""
+        """Close the scene and remove all curves; the mechanism stays open."""
         if self._state.scene is None and not self._state.curves:
             return
         self._state.scene, self._state.curves = None, []
@@ -192,7 +195,7 @@ class ModelLoader:
     def _opening(self, title: str) -> Generator[None]:
         """Make the opening inside the context an undo step, if a mechanism was open before.
 
-        If the context raises, the state before it is restored.
+        If the context raises, the previous mechanism is restored; if there was none, only the scene is closed.
         """
         self._dragging.end_drag()
         has_mechanism = self._state.solver_session is not None
@@ -219,7 +222,7 @@ class ModelLoader:
         Args:
             model: the new model.
             q: configuration, (nq,).
-            initial_goals: goals to make.
+            initial_goals: goals to add.
             resets_view: whether the camera moves so that everything is visible.
         """
         previous_session, dofs = self._state.solver_session, model.index.dofs
@@ -248,8 +251,12 @@ class ModelLoader:
     def replace_model_from_text(self, kind: EditKind, text: str) -> None:
         """Replace the model by the model that a text describes.
 
+        If the solver rejects the present settings for the new model, the method is "lm" without options, objectives are
+        dropped, and collisions are no longer avoided.
+
         Raises:
             FormatError: the text cannot be parsed, or the mechanism is too large; nothing is changed.
+            MechanikError: the solver rejects the new model with these settings too; nothing is changed.
         """
         mechanism = read_text(kind, text)
         active = self._state.solver_session
@@ -289,11 +296,12 @@ class ModelLoader:
     ) -> EditState:
         """Return the edit state for the new mechanism.
 
-        Goals stay on links of the same name or move to the first tip link. Goals and objectives that do not fit the
-        mechanism are dropped. If there were goals and none remains, the default goals are made, without pins.
+        Goals stay on links of the same name, or move to the first tip link. Goals and objectives that do not fit the
+        mechanism are dropped. If there were goals and none remains, default goals are made, none of them pinned.
 
         Args:
-            keeps_goals: whether to keep goals, since the text is a new version of the same model.
+            keeps_goals: whether to keep goals, because the text is a new version of the same model; if not, default
+                goals replace them.
         """
         mechanism, dofs = model.mechanism, model.index.dofs
         locked_names = {dof.name for k, dof in enumerate(previous_model.index.dofs) if k in edit_state.locked_dofs}

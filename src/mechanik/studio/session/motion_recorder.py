@@ -24,9 +24,12 @@ from mechanik.studio.messages.requests import FileKind
 from mechanik.studio.session.loaded_model import LoadedModel
 
 MAX_SECONDS, MAX_STATES, MAX_NUMBERS = 600.0, 60_000, 5_000_000
-"""Maximum duration (s), number of states and number of joint coordinates of a recording, at which it is stopped."""
+"""Maximum duration (s), number of states and number of stored coordinates (states times nq) of a recording.
+
+A recording that reaches one of these limits is stopped.
+"""
 PAUSE_SECONDS = 0.1
-"""Longest interval between two states that is interpolated, s; in a longer interval the mechanism is at rest."""
+"""Longest interval between two states that is interpolated, s; in a longer one the mechanism rests in the first state."""
 
 
 class MotionRecorder:
@@ -38,8 +41,8 @@ class MotionRecorder:
     Attributes:
         model: the recorded mechanism, or None.
         is_recording, is_playing: state of the recorder.
-        is_full: whether the recording was stopped because it reached its maximum size; the session resets it when it
-            sends its warning.
+        is_full: whether the recording was stopped because it reached its maximum size; `SessionClock` sends a warning
+            and resets the flag.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,7 +67,7 @@ class MotionRecorder:
         Args:
             model: the mechanism.
             q: first configuration, (nq,).
-            known_events: obstacles and collisions that pages show at the start.
+            known_events: events with the obstacles and collisions that pages show at the start.
         """
         with self._lock:
             self.model, self._start_time, self._latest_seconds = model, self._clock(), 0.0
@@ -131,7 +134,7 @@ class MotionRecorder:
     # ---- playing ----------------------------------------------------------------------------
 
     def play(self, speed: float, looped: bool) -> None:
-        """Start playback, from the beginning if the recording is at its end.
+        """Start playback at the present playback time, or from the beginning if this is the end of the recording.
 
         Args:
             speed: seconds of the recording per second of real time.
@@ -153,12 +156,12 @@ class MotionRecorder:
         if self.time >= self.duration:
             self.time = self.time % self.duration if self._is_looped and self.duration > 0.0 else self.duration
             self.is_playing = self._is_looped
-        return self.configuration_at(self.time)
+        return self.seek(self.time)
 
-    def configuration_at(self, seconds: float) -> Array:
+    def seek(self, seconds: float) -> Array:
         """Set the playback time (s), and return the configuration (nq,) at this time.
 
-        The configuration is interpolated between two states except during a rest.
+        The configuration is interpolated between two states, except during a rest (`PAUSE_SECONDS`).
 
         Raises:
             InvalidOperation: nothing is recorded.
@@ -231,6 +234,7 @@ def export_file(
     Raises:
         InvalidOperation: nothing is recorded, or the recording is too long for the format; for an HTML page also: the
             meshes are too large, or the page of the studio is not built.
+        MechanikError: the format cannot represent the mechanism.
     """
     media_type, suffix = FILE_TYPES[kind]
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", loaded_model.mechanism.name)[:60].strip("_") or "mechanism"

@@ -106,7 +106,7 @@ class Playback:
         """Stop playback at the configuration that was shown last; goals that are not pinned move with their links."""
         active = self._state.active
         self._recorder.is_playing = False
-        self._editor.move_with_goals(self._recorder.configuration_at(self._recorder.time))
+        self._editor.move_with_goals(self._recorder.seek(self._recorder.time))
         active.set_muted(False)
         self._output.broadcast(self._recorder.info())
 
@@ -115,7 +115,7 @@ class Playback:
         active = self._state.active
         if self._recorder.is_recording:
             raise InvalidOperation("a motion is being recorded; stop the recording first")
-        q = self._recorder.configuration_at(time)
+        q = self._recorder.seek(time)
         if self._recorder.is_playing:
             active.send_preview(q, active.carried_link_poses())
         else:
