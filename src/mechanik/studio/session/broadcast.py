@@ -81,10 +81,7 @@ class Broadcaster:
         self.revision = self.goal_order = 0
 
     def send_everything(self) -> None:
-        """Send all events and a state frame for a page that has just connected.
-
-        The status text, which `SessionClock` sends, is not included.
-        """
+        """Send the whole state, except status text and alternative solutions, to a page that has just connected."""
         self.broadcast_scene()
         self._output.broadcast(self._recorder.info())
         self._output.broadcast(self._history.info())

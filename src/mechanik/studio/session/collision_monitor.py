@@ -214,7 +214,7 @@ class CollisionMonitor:
             self._check(snapshot)
 
     def _is_kernel_ready(self) -> bool:
-        """Return whether the collision kernel is not being compiled.
+        """Return whether the collision kernel is compiled or will not be compiled.
 
         After the first True, the state of the compilation is not read again.
         """

@@ -1,7 +1,6 @@
-"""Immutable edit state of a session: goals, limits, collision settings and solver settings.
+"""Immutable edit state of a session: goals, objectives, limits, locks, collision settings and solver settings.
 
-The edit state is everything that undo restores besides the mechanism, its configuration and the scene. A goal is a
-kind, a pose in the world, a weight and a priority level.
+The edit state is everything that undo restores besides the mechanism, its configuration, the scene and the curves.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def numbers_to_pose(numbers: Sequence[float]) -> Array:
 
     Raises:
         ShapeError: there are not seven numbers.
-        NotFinite: a number is not finite or exceeds `MAX_MAGNITUDE`.
+        NotFinite: a number is not finite, or its magnitude exceeds `MAX_MAGNITUDE`.
         NotARotation: the norm of the quaternion is below 1e-6.
     """
     if len(numbers) != 7:
@@ -87,7 +86,7 @@ def parse_pose(pose: PoseLike, default_rotation: Array | None = None, label: str
 
     Raises:
         ShapeError: the shape is none of those of `PoseLike`.
-        NotFinite: a number is not finite or exceeds `MAX_MAGNITUDE`.
+        NotFinite: a number is not finite, or its magnitude exceeds `MAX_MAGNITUDE`.
         NotARotation: the rotation is not valid.
     """
     if not isinstance(pose, Pose):
@@ -221,7 +220,7 @@ NamePairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollisionSettings:
-    """Which collisions are checked and what is done about them; immutable, as everything that undo restores.
+    """Which collisions are checked, and whether they are shown or avoided; immutable.
 
     Attributes:
         mode: "off", "show" (mark colliding bodies) or "avoid" (the solver avoids them too).
@@ -252,7 +251,7 @@ class CollisionSettings:
         )
 
     def with_avoided(self, mechanism: Mechanism, avoid: Avoid) -> CollisionSettings:
-        """Return the settings with `avoid` as for `Collider`; unnamed obstacles get names that no link has."""
+        """Return the settings with `avoid` as for `Collider`; obstacles without a name get one."""
         parsed_avoid = parse_avoid(avoid, mechanism.links)
         return replace(self, self_collision=parsed_avoid.self_collisions, obstacles=parsed_avoid.obstacles)
 
@@ -345,7 +344,7 @@ def read_rest_values(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tupl
 def write_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state: EditState) -> None:
     """Write limits and rest values of an edit state to the joints of a mechanism.
 
-    If a value is not valid, this raises, and the limits of earlier joints are already changed.
+    If a value is not valid, the function raises, and the values of earlier dofs are already changed.
     """
     for indexed_dof, limits, rest_value in zip(dofs, edit_state.limits, edit_state.rest_values, strict=True):
         joint = mechanism.joints[indexed_dof.joint]

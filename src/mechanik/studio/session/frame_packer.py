@@ -284,7 +284,7 @@ class FramePacker:
     def with_edit_state(
         self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
     ) -> FramePacker:
-        """Return the packer for another edit state, drag and index; None: the goal order is unchanged."""
+        """Return the packer for another edit state, drag and index; `goal_order` None: unchanged."""
         terrains = self.terrains
         if any((goal.kind == "on_terrain") != (goal.number in terrains) for goal in edit_state.goals):
             terrains = goal_terrains(edit_state)

@@ -101,7 +101,7 @@ def transfer_configuration(previous_model: LoadedModel, q: Array, mechanism: Mec
 
 
 def _fits(objective: Objective, mechanism: Mechanism) -> bool:
-    """Return whether an objective can be used with a mechanism, which for example has all its links."""
+    """Return whether a mechanism has what an objective needs, such as its link."""
     try:
         objective.relations(mechanism)
     except MechanikError:

@@ -29,7 +29,10 @@ MAX_SECONDS, MAX_STATES, MAX_NUMBERS = 600.0, 60_000, 5_000_000
 A recording that reaches one of these limits is stopped.
 """
 PAUSE_SECONDS = 0.1
-"""Longest interval between two states that is interpolated, s; in a longer one the mechanism rests in the first state."""
+"""Longest interval between two states that is interpolated, s.
+
+During a longer interval the mechanism is shown at rest in the first of the two states.
+"""
 
 
 class MotionRecorder:

@@ -1,4 +1,4 @@
-"""Handlers of page requests on model, scene controls, goals, obstacles and solver, and the table of all handlers."""
+"""Handlers of page requests on model, scene controls, goals, obstacles, solver and recorder; table of all handlers."""
 
 from __future__ import annotations
 
@@ -42,21 +42,22 @@ if TYPE_CHECKING:
 
 
 RING_RADIUS_SHARE = 0.75
-"""Radius of the ring of candidate positions, as a share of the model radius.
+"""Radius of the ring of candidate positions for a new obstacle, as a share of the model radius.
 
 At this radius, an obstacle is in reach of most arms and outside of most bodies.
 """
 RING_POINT_COUNT = 12
+"""Number of candidate positions on the ring."""
 POSITION_DECIMALS = 3
 """Decimal places of the position in m; users do not need more than millimetres."""
 
 
 def free_position(model: LoadedModel, q: Array, obstacles: Iterable[Obstacle]) -> Vector:
-    """Return a position (m, world) for a new obstacle, on a ring around the mechanism and far from all bodies.
+    """Return a position (m, world) for a new obstacle, on a ring around the centre of the mechanism.
 
     The centre of the ring is that of the bounding sphere. The ring is parallel to the plane of motion of a planar
-    mechanism, else horizontal. Of its points, the result has the largest distance to the nearest origin of a link, a
-    shape or an obstacle.
+    mechanism, else horizontal. The result is the point of the ring with the largest distance to the nearest origin of a
+    link, a shape or an obstacle.
 
     Args:
         model: the mechanism.
@@ -143,6 +144,7 @@ class SliderDrag(NamedTuple):
 
 
 def set_control(session: Session, request: requests.SetControl) -> None:
+    """Set a control of the scene; all changes by one drag of a slider are a single undo step."""
     scene, slider = session.state.scene, session.slider_drag
     if scene is None:
         raise InvalidOperation("no scene is open, so there are no controls to set")
@@ -226,9 +228,9 @@ def change_goal(session: Session, request: requests.ChangeGoal) -> None:
 def _refit_goal(
     session: Session, previous_goal: InteractiveGoal, changed_goal: InteractiveGoal, request: requests.ChangeGoal
 ) -> InteractiveGoal:
-    """Return the goal with sizes and pose for its new kind, link or point.
+    """Return the goal with the sizes and the pose of a new goal with its kind, link and point; see `initial_goal_pose`.
 
-    The present configuration meets the goal, so the mechanism does not move; see `initial_goal_pose`.
+    The sizes change only with the kind, and not if the request sets them.
     """
     active = session.active
     X = active.model.index.link_poses(active.q)
@@ -432,7 +434,7 @@ def show_alternatives(session: Session, request: requests.ShowAlternatives) -> N
     active, alternatives = session.active, session.background.alternatives
     if request.max_count == 0:
         alternatives.cancel()
-        session.output.broadcast(alternatives.empty())  # at once, although the next tick may repeat it
+        session.output.broadcast(alternatives.empty())  # without delay; the next tick may send it again
         return
     alternatives.start(active.model, active.solve_spec, active.q, request.max_count)
 
@@ -509,7 +511,7 @@ REQUESTS_THAT_KEEP_DRAG = (
     requests.EndDrag, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.SingleStep,
     requests.ShowAlternatives, requests.Compare, requests.RecordMotion, requests.Export,
 )  # fmt: skip
-"""Requests during which a drag goes on; all others end it."""
+"""Requests before which a drag is not ended; all others end it first."""
 REQUESTS_THAT_KEEP_PLAYBACK = (
     requests.Play,
     requests.Seek,
@@ -517,7 +519,7 @@ REQUESTS_THAT_KEEP_PLAYBACK = (
     requests.ShowLinks,
     requests.ShowAlternatives,
 )
-"""Requests during which playback goes on; all others stop it."""
+"""Requests before which playback is not stopped; all others stop it first."""
 
 
 def handle_request(session: Session, request: PageRequest) -> None:

@@ -55,7 +55,7 @@ class Session:
 
     Attributes:
         lock: guards all changes.
-        is_closed: whether requests are rejected.
+        is_closed: whether the session is closed, so that it rejects requests.
         slider_drag: the slider of a scene that a user is dragging; None: no slider.
         state: the open mechanism and scene.
         history: undo steps.
@@ -214,8 +214,8 @@ class Session:
     def handle_request(self, request: PageRequest) -> None:
         """Carry out a request.
 
-        Most requests end a drag or playback, also if they fail; see `REQUESTS_THAT_KEEP_DRAG`. Otherwise, a request
-        that fails changes nothing.
+        Most requests first end a drag and playback; see `REQUESTS_THAT_KEEP_DRAG` and `REQUESTS_THAT_KEEP_PLAYBACK`.
+        Apart from that, a request that fails changes nothing.
 
         Raises:
             MechanikError: the request cannot be carried out; the message says why.
@@ -226,7 +226,7 @@ class Session:
             handlers.handle_request(self, request)
 
     def drag_to(self, update: DragUpdate) -> None:
-        """Apply a drag update; the first state frame that includes it has its tag.
+        """Apply a drag update; the first state frame that includes the update has its tag.
 
         Raises:
             InvalidOperation: no such drag was started.
@@ -236,7 +236,7 @@ class Session:
                 self.dragging.drag_to(update)
 
     def send_everything(self) -> None:
-        """Send the whole state to a page that has just connected."""
+        """Send the whole state, except status text and alternative solutions, to a page that has just connected."""
         with self.lock:
             self.broadcaster.send_everything()
 
@@ -251,11 +251,21 @@ class Session:
                 self.clock.tick(now)
 
     def read_mesh(self, number: int) -> tuple[bytes, str]:
-        """Return the bytes of a mesh file and its media type; `number` is part of the address of the mesh."""
+        """Return the bytes of a mesh file and its media type; `number` is part of the address of the mesh.
+
+        Raises:
+            UnknownName: there is no such number.
+            FileMissing: the file cannot be read.
+            InvalidOperation: no mechanism is open.
+        """
         return self.state.active.model.meshes.read(number)
 
     def read_download(self, key: str) -> tuple[bytes, str, str]:
-        """Return the bytes of an exported file, its media type and its name."""
+        """Return the bytes of an exported file, its media type and its name.
+
+        Raises:
+            UnknownName: there is no such key, or newer files have replaced the file.
+        """
         return self.downloads.read(key)
 
     def close(self) -> None:
@@ -285,7 +295,7 @@ class Session:
 
         Args:
             mechanism: the mechanism.
-            title: title for users; default: its name.
+            title: title for users; default: the name of the mechanism.
             files: mesh files, by the path or uri in the meshes. If given, no file of this machine is read; None: files
                 that a file reader has found are read.
             source: kind and text for `EditModel`; both empty: the mechanism cannot be edited as text.
@@ -299,7 +309,11 @@ class Session:
             )
 
     def open_gallery(self, name: str) -> None:
-        """Open a mechanism of the gallery, in its configuration "home" if it has one."""
+        """Open a mechanism of the gallery, in its configuration "home" if it has one.
+
+        Raises:
+            UnknownName: the gallery has no such mechanism.
+        """
         with self.lock:
             self.loader.open_gallery(name)
 
@@ -355,6 +369,7 @@ class Session:
             UnknownName: there is no such link.
             InvalidOperation: there are too many goals.
             ObjectiveError: the goal needs a terrain and there is none.
+            MechanikError: the goal does not fit the mechanism, or `pose` is not valid.
         """
         template = GoalTemplate(kind, link, at, pose, pinned, name, weight, level, sizes, free)
         with self.lock:
@@ -375,7 +390,7 @@ class Session:
             self.editor.remove_goal(number)
 
     def on_goal_moved(self, listener: GoalListener) -> Callable[[], None]:
-        """Call `listener` with the number and the pose (4, 4) in the world of each goal that a page drags.
+        """Call `listener` after each drag update of a goal, with its number and its pose (4, 4) in the world.
 
         Returns:
             A function that removes the listener.
@@ -392,7 +407,11 @@ class Session:
             self.editor.add_objectives(objectives)
 
     def remove_objective(self, *names: str) -> None:
-        """Remove added objectives, by name."""
+        """Remove added objectives, by name.
+
+        Raises:
+            UnknownName: there is no such objective.
+        """
         with self.lock:
             self.editor.remove_objectives(names)
 
@@ -424,7 +443,7 @@ class Session:
             self.editor.set_configuration(q)
 
     def move_with_goals(self, q: ArrayLike) -> None:
-        """Move to q (nq,), clamped to the limits; goals that are not pinned move with their links."""
+        """Move to q (nq,), clamped to the limits; enabled goals that are not pinned move with their links."""
         with self.lock:
             self.editor.move_with_goals(q)
 
@@ -471,7 +490,7 @@ class Session:
             self.editor.set_curves(curves)
 
     def set_terrain(self, terrain: Terrain | None) -> None:
-        """Set the terrain, which is drawn and which goals of kind `on_terrain` use."""
+        """Set the terrain, which is drawn and which goals of kind `on_terrain` use; None: no terrain."""
         with self.lock:
             self.editor.set_terrain(terrain)
 

@@ -21,7 +21,7 @@ MAX_NAMED_DOFS = 4
 
 
 def status_text(solver_session: SolverSession, collision_text: str = "") -> tuple[str, str]:
-    """Return the name of the status, one of `STATUSES`, and one or more sentences for users.
+    """Return the name of the status, one of `STATUSES`, and a text of sentences for users, which may be empty.
 
     Args:
         solver_session: the solver.
@@ -94,6 +94,9 @@ class Playback:
         Args:
             speed: seconds of the recording per second of real time.
             looped: whether to start again at the end.
+
+        Raises:
+            InvalidOperation: fewer than two states are recorded.
         """
         active = self._state.active
         if self._recorder.is_recording:
@@ -103,7 +106,7 @@ class Playback:
         self._output.broadcast(self._recorder.info())
 
     def stop(self) -> None:
-        """Stop playback at the configuration that was shown last; goals that are not pinned move with their links."""
+        """Stop playback at the configuration that was shown last; enabled goals that are not pinned follow."""
         active = self._state.active
         self._recorder.is_playing = False
         self._editor.move_with_goals(self._recorder.seek(self._recorder.time))
@@ -111,7 +114,11 @@ class Playback:
         self._output.broadcast(self._recorder.info())
 
     def seek(self, time: float) -> None:
-        """Show the recording at a time, s."""
+        """Show the recording at a time, s; if it is not playing, the mechanism stays there.
+
+        Raises:
+            InvalidOperation: a motion is being recorded, or nothing is recorded.
+        """
         active = self._state.active
         if self._recorder.is_recording:
             raise InvalidOperation("a motion is being recorded; stop the recording first")
@@ -155,11 +162,11 @@ class RateLimiter:
 
 
 MAX_SCENE_STEP_SECONDS = 0.1
-"""Maximum time step of a scene, s; so a scene does not jump after a delay."""
+"""Maximum time step of a scene, s; it prevents a jump of the scene after a delay."""
 STATUS_RATE, COMPARISON_RATE, RECORDING_RATE = 10.0, 5.0, 5.0
 """Maximum rates of status texts, comparison rows and recorder states, per second."""
 MAX_STATUS_READS = 3
-"""Maximum number of reads of the status; it is read again if a newer state has arrived meanwhile."""
+"""Maximum number of reads of the status; the status is read again if a newer state has arrived meanwhile."""
 
 
 class SessionClock:
@@ -189,7 +196,7 @@ class SessionClock:
         self._send_due_events(now)
 
     def restart(self) -> None:
-        """Ignore the time since the last tick."""
+        """Give the next tick a time step of 0."""
         self._last_time = None
 
     def _tick_scene(self, seconds: float) -> None:
@@ -229,7 +236,7 @@ class SessionClock:
             self._last_status = status
             self._output.broadcast(status)
         scene = self._state.scene
-        if scene is not None:  # an animated scene may move its own sliders
+        if scene is not None:  # an animated scene may change its own controls
             controls = Controls(control_values(scene))
             if controls != self._last_controls:
                 self._last_controls = controls

@@ -1,6 +1,7 @@
 """Changes of the edit state of a session: goals, objectives, solver settings and obstacles, without undo steps.
 
-`SessionEditor` applies edit states and sends what has changed. `ObstacleEditor` sets collisions and obstacles.
+`SessionEditor` applies edit states and sends what has changed. `ObstacleEditor` changes collision settings and
+obstacles.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class SessionEditor:
 
         Args:
             template: the goal; see `Session.add_goal`.
-            edit_state: edit state whose goals and objectives determine which names are in use.
+            edit_state: edit state whose goals and objectives determine which names are in use, and with the terrain.
             model: the mechanism.
             X: poses of all links in the world, (L, 4, 4).
             model_radius: radius of the bounding sphere of the mechanism, m.
@@ -112,6 +113,7 @@ class SessionEditor:
         Raises:
             UnknownName: there is no such link.
             InvalidOperation: there are too many goals.
+            MechanikError: the goal does not fit the mechanism, or its pose is not valid.
         """
         kind, link, index = template.kind, template.link, model.index
         if link not in index.link_indices:
@@ -139,7 +141,7 @@ class SessionEditor:
             sizes=sizes,
             free=tuple(template.free),
         )
-        make_objective(goal, edit_state.terrain).relations(model.mechanism)  # raises if it does not fit the mechanism
+        make_objective(goal, edit_state.terrain).relations(model.mechanism)  # raises if the goal does not fit
         return goal
 
     def move_goals(self, poses: Mapping[int, PoseLike]) -> None:
@@ -213,7 +215,7 @@ class SessionEditor:
         active.set_configuration(mechanism.clamp(mechanism._single_q(q)))
 
     def move_with_goals(self, q: ArrayLike) -> None:
-        """Move to q (nq,), clamped to the limits; goals that are not pinned move with their links."""
+        """Move to q (nq,), clamped to the limits; enabled goals that are not pinned move with their links."""
         active = self._state.active
         mechanism = active.model.mechanism
         q_inside = mechanism.clamp(mechanism._single_q(q))
@@ -233,7 +235,7 @@ class SessionEditor:
 
 
 def _unused_name(name: str, used_names: set[str]) -> str:
-    """Return the name, with a number appended if the name is in use."""
+    """Return the name, with a number from 2 on appended if the name is in use."""
     number, unused_name = 1, name
     while unused_name in used_names:
         number += 1

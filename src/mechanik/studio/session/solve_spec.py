@@ -1,7 +1,4 @@
-"""Problem of the main solver: objectives from goals and drags, adapted to a method, for a `LiveSolver`.
-
-`make_objective` converts a goal of the session to an objective.
-"""
+"""Problem of a session in the form that its solvers take: objectives from goals and drags, adapted to a method."""
 
 from __future__ import annotations
 
@@ -132,7 +129,7 @@ OBJECTIVE_PATTERN = re.compile(r"<(?P<kind>\w+)(?: '(?P<name>[^']*)')?[^<>]*>", 
 
 @contextmanager
 def errors_for_users() -> Generator[None]:
-    """Rewrite the errors of solver methods inside the context for users of the page, who set no Python arguments."""
+    """Rewrite an `InvalidOperation` that the context raises for users of pages, who set no Python arguments."""
     try:
         yield
     except InvalidOperation as error:
@@ -294,7 +291,7 @@ def drag_objective(
     Args:
         dofs: dofs of the model.
         dof_index: index of the dragged dof.
-        values: see `Drag.values`; further numbers are ignored.
+        values: see `Drag.values`; numbers after those of the dof are ignored.
     """
     if dofs[dof_index].is_spherical:
         wxyz = quaternion.exp(values[:3])
@@ -367,11 +364,11 @@ def drag_changes_problem(drag: Drag | None, previous_drag: Drag | None) -> bool:
 
 
 FULL_METHOD = "lm"
-"""The method that supports priority levels, soft objectives and loops."""
+"""The only method that supports priority levels; it also supports soft objectives and loops."""
 LEVEL_WEIGHT_RATIO, MAX_WEIGHT_RATIO = 30.0, 900.0
 """Weight ratio of neighbouring levels, and maximum weight ratio of the first to the last level.
 
-Tuned on all scenes. With a ratio of 30, damped least squares needs no more time to meet all goals than without levels.
+Tuned on all scenes: with a ratio of 30, damped least squares needs no more time to meet all goals than without levels.
 If pinned goals conflict with other goals, most of the error remains at the other goals.
 """
 
@@ -379,9 +376,10 @@ If pinned goals conflict with other goals, most of the error remains at the othe
 def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     """Return the problem in the form that a method supports.
 
-    For a method without priority levels, weights replace the levels. For a method without soft objectives, these are
-    left out. If there is no required objective, "lm" replaces such a method, unless the method does not support loops.
-    Other settings that the method does not support stay in the problem, and the method rejects them.
+    Nothing changes for "lm". For other methods, weights replace priority levels, and a soft objective gets no higher
+    level than required ones. Soft objectives are left out if the method does not support them. If then no objective is
+    left and the method supports loops, "lm" replaces the method. Other settings that the method does not support stay
+    in the problem, and the method rejects them.
 
     Args:
         spec: the problem.
@@ -432,9 +430,9 @@ def _levels_text(levels: list[int], ratio: float) -> str:
 
 
 MAX_INTEGER_OPTION, MAX_ITERATIONS, MAX_RESTARTS = 1_000, 10_000, 100
-"""Maximum values of integer options.
+"""Maximum values of integer options, of `max_iterations` and of `restarts`.
 
-The solver checks its time limit only after each iteration, and an iteration with a large population is long.
+The solver checks its time limit only after each iteration, and an iteration with a large population takes long.
 """
 MAX_OPTION_VALUES = {"max_iterations": MAX_ITERATIONS, "restarts": MAX_RESTARTS}
 
@@ -443,26 +441,27 @@ def parse_solver_options(solver: str, options: Mapping[str, Value | None]) -> di
     """Return the validated options of a method; None values are left out.
 
     Raises:
-        InvalidOperation: the method does not accept these values.
+        UnknownName: there is no such method, or the method has no such option.
+        InvalidOperation: the method does not accept these values, or `max_seconds` is set.
         LimitsError: a value is too large.
     """
     method = find_method(solver)
     check_option_names(options, option_names(method))
-    given_options = {name: value for name, value in options.items() if value is not None}
-    if "max_seconds" in given_options:
+    option_values = {name: value for name, value in options.items() if value is not None}
+    if "max_seconds" in option_values:
         raise InvalidOperation("max_seconds cannot be set: the studio sets the time of each solve")
-    for name, value in given_options.items():
+    for name, value in option_values.items():
         if isinstance(value, float) and value.is_integer() and _is_integer_option(method, name):
-            given_options[name] = value = int(value)
+            option_values[name] = value = int(value)
         max_value = MAX_OPTION_VALUES.get(name, MAX_INTEGER_OPTION)
         if isinstance(value, int) and not isinstance(value, bool) and value > max_value:
             raise LimitsError(f"{name} can be at most {max_value} in the studio, not {value}")
     try:
-        _, common_options = make_method(solver, dict(given_options))
+        _, common_options = make_method(solver, dict(option_values))
         Options(**common_options)  # type: ignore[arg-type]
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidOperation(f"{method.title} does not accept these options: {error}") from None
-    return dict(given_options)
+    return dict(option_values)
 
 
 def _is_integer_option(method: type, name: str) -> bool:
