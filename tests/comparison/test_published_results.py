@@ -69,8 +69,8 @@ def test_documented_success_rates_of_ccd_and_fabrik_match_the_records(rows, tour
 
 def test_documented_rates_for_unreachable_targets_match_the_records(rows, tour):
     dls, pseudo, lm, ccd = percents(rows, "out_of_reach", within_budget_share, "dls", "pseudo_inverse", "lm", "ccd")
-    assert lm == 100
-    assert f"in {dls} % of cases, `pseudo_inverse` in {pseudo} %, `lm` in all, `ccd` in {ccd} %" in tour
+    assert lm > max(dls, pseudo, ccd)
+    assert f"in {dls} % of cases, `pseudo_inverse` in {pseudo} %, `lm` in {lm} %, `ccd` in {ccd} %" in tour
 
 
 def test_records_have_no_false_claims_and_no_limit_violations(rows):
