@@ -1,6 +1,6 @@
 // Player of a recorded motion, without a server; built as a classic script that is embedded in the recorded page.
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
-import { recordedModel, recordedScenes, type RecordedMotion, type RecordedScene } from "./recording";
+import { recordedModel, recordedSurroundings, type RecordedMotion, type RecordedSurroundings } from "./recording";
 import type { Model } from "./messages";
 import { Store } from "./store";
 import { View } from "./view/view";
@@ -32,8 +32,8 @@ export class Player {
   private readonly timeText = document.createElement("output");
   private readonly poses: number[][];
   private readonly frame: StateFrame;
-  private readonly scenes: RecordedScene[];
-  private shownScene: RecordedScene | undefined;
+  private readonly surroundings: RecordedSurroundings[];
+  private shownSurroundings: RecordedSurroundings | undefined;
   private time = 0; // s
   private speed = 1;
   private lastTickTime: number | null = null; // ms; time of the last drawing during playback; null: paused
@@ -47,7 +47,7 @@ export class Player {
     sheet.replaceSync(STYLES);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
     const theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-    // joint values are not recorded, so nothing that depends on them is drawn
+    // joint values and closure gaps are not recorded, so markers and closures cannot be drawn
     this.store.display = {
       ...this.store.display,
       theme,
@@ -65,7 +65,7 @@ export class Player {
     container.className = "play-view";
     document.body.append(container);
     this.view = new View(container, this.store);
-    this.scenes = recordedScenes(motion);
+    this.surroundings = recordedSurroundings(motion);
     this.frame = emptyFrame(motion.model, this.poses[0]!.length);
     this.store.onEvent(recordedModel(motion));
     if (motion.curves)
@@ -118,7 +118,7 @@ export class Player {
       span > 0 ? (this.time - times[previousIndex]!) / span : 0,
       this.frame.links,
     );
-    this.showScene();
+    this.showSurroundings();
     this.frame.sequence++;
     this.store.onFrame(this.frame);
     this.timeSlider.value = String(this.time);
@@ -126,14 +126,14 @@ export class Player {
   }
 
   /** Shows the obstacles and contacts at `time`. */
-  private showScene(): void {
-    const nextIndex = this.scenes.findIndex(({ time }) => time > this.time);
-    const scene = this.scenes.at(nextIndex < 0 ? -1 : nextIndex - 1);
-    const previousScene = this.shownScene;
-    if (scene === undefined || scene === previousScene || nextIndex === 0) return;
-    this.shownScene = scene;
-    if (scene.obstacles.obstacles !== previousScene?.obstacles.obstacles) this.store.onEvent(scene.obstacles);
-    if (scene.contacts !== previousScene?.contacts) this.store.onEvent(scene.contacts);
+  private showSurroundings(): void {
+    const nextIndex = this.surroundings.findIndex(({ time }) => time > this.time);
+    const current = this.surroundings.at(nextIndex < 0 ? -1 : nextIndex - 1);
+    const previous = this.shownSurroundings;
+    if (current === undefined || current === previous || nextIndex === 0) return;
+    this.shownSurroundings = current;
+    if (current.obstacles.obstacles !== previous?.obstacles.obstacles) this.store.onEvent(current.obstacles);
+    if (current.contacts !== previous?.contacts) this.store.onEvent(current.contacts);
   }
 
   private buildCamera(): void {
@@ -163,14 +163,14 @@ export class Player {
       this.show();
     });
     this.playButton.addEventListener("click", () => this.setPlaying(this.lastTickTime === null));
-    const speed = document.createElement("select");
-    speed.setAttribute("aria-label", "Playback speed");
-    for (const value of SPEEDS) speed.add(new Option(`${value} ×`, String(value), value === 1, value === 1));
-    speed.addEventListener("change", () => (this.speed = Number(speed.value)));
+    const speedSelect = document.createElement("select");
+    speedSelect.setAttribute("aria-label", "Playback speed");
+    for (const value of SPEEDS) speedSelect.add(new Option(`${value} ×`, String(value), value === 1, value === 1));
+    speedSelect.addEventListener("change", () => (this.speed = Number(speedSelect.value)));
     const name = document.createElement("div");
     name.className = "play-name";
     name.textContent = this.motion.name || this.motion.model.title;
-    bar.append(this.playButton, this.timeSlider, this.timeText, speed);
+    bar.append(this.playButton, this.timeSlider, this.timeText, speedSelect);
     document.body.append(name, bar);
     document.addEventListener("keydown", (event) => {
       if (event.code !== "Space" || event.target instanceof HTMLButtonElement) return;
@@ -180,7 +180,7 @@ export class Player {
   }
 }
 
-/** A state frame at rest. poseNumberCount: seven times the number of links. */
+/** A state frame at rest, with zeros as numbers. poseNumberCount: seven times the number of links. */
 function emptyFrame(model: Model, poseNumberCount: number): StateFrame {
   return {
     revision: model.revision,
@@ -202,8 +202,8 @@ function emptyFrame(model: Model, poseNumberCount: number): StateFrame {
 }
 
 /**
- * Interpolates between the poses a (share 0) and b (share 1). Positions and quaternions are interpolated linearly, and
- * quaternions are then normalized; this is accurate enough for the small steps of a recording.
+ * Interpolates between the link poses a (share 0) and b (share 1). Positions and quaternions are interpolated linearly,
+ * and quaternions are then normalized, which is accurate enough for the small steps of a recording.
  */
 function interpolatePoses(a: number[], b: number[], share: number, result: Float64Array): void {
   for (let start = 0; start + 6 < result.length; start += 7) {
@@ -213,12 +213,12 @@ function interpolatePoses(a: number[], b: number[], share: number, result: Float
       if (offset > 2) dot += a[start + offset]! * b[start + offset]!;
     }
     const sign = dot < 0 ? -1 : 1;
-    let length = 0;
+    let squaredNorm = 0;
     for (let offset = 3; offset < 7; offset++) {
       result[start + offset] = a[start + offset]! * (1 - share) + sign * b[start + offset]! * share;
-      length += result[start + offset]! ** 2;
+      squaredNorm += result[start + offset]! ** 2;
     }
-    for (let offset = 3; offset < 7; offset++) result[start + offset]! /= Math.sqrt(length);
+    for (let offset = 3; offset < 7; offset++) result[start + offset]! /= Math.sqrt(squaredNorm);
   }
 }
 

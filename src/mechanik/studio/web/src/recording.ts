@@ -4,8 +4,8 @@ import type {
 } from "./messages";
 
 /**
- * times: s, from 0; poses (or links): for each time seven numbers per link, x y z qw qx qy qz; files: meshes in base64,
- * by URL path; events: changes of obstacles and contacts, in order of time (s).
+ * times: s, from 0; poses (or links): for each time seven numbers per link, x y z qw qx qy qz; files: meshes and the
+ * files that they refer to, in base64, by URL path; events: changes of obstacles and contacts, in order of time (s).
  */
 export interface RecordedMotion {
   name?: string;
@@ -19,7 +19,7 @@ export interface RecordedMotion {
 }
 
 /** Obstacles and contacts, valid from `time` (s) until the next entry. */
-export interface RecordedScene {
+export interface RecordedSurroundings {
   time: number;
   obstacles: Obstacles;
   contacts: ContactsChanged;
@@ -31,12 +31,12 @@ export function recordedModel({ model, files = {} }: RecordedMotion): Model {
     ...link,
     visuals: link.visuals.map((shape) => withEmbeddedFiles(shape, files)),
   }));
-  return { ...model, is: "Model", links, resets_view: true }; // the recorded page contains the model without `is`
+  return { ...model, is: "Model", links, resets_view: true }; // the camera frames the model
 }
 
 /** The obstacles and contacts after each recorded event, in order of time. */
-export function recordedScenes({ model, files = {}, events = [] }: RecordedMotion): RecordedScene[] {
-  const scenes: RecordedScene[] = [];
+export function recordedSurroundings({ model, files = {}, events = [] }: RecordedMotion): RecordedSurroundings[] {
+  const surroundings: RecordedSurroundings[] = [];
   let obstacles: ObstacleInfo[] = [];
   let contacts: ContactsChanged = {
     is: "ContactsChanged",
@@ -56,9 +56,9 @@ export function recordedScenes({ model, files = {}, events = [] }: RecordedMotio
       obstacles = obstacles.map((obstacle) => (obstacle.name === movedObstacle.name ? movedObstacle : obstacle));
     }
     if (event.is === "ContactsChanged") contacts = { ...event, revision: model.revision };
-    scenes.push({ time, obstacles: { is: "Obstacles", obstacles }, contacts });
+    surroundings.push({ time, obstacles: { is: "Obstacles", obstacles }, contacts });
   }
-  return scenes;
+  return surroundings;
 }
 
 function withEmbeddedFiles(shape: ShapeInfo, files: Record<string, string>): ShapeInfo {

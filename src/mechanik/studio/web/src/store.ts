@@ -1,4 +1,4 @@
-// State of the page: the last event of each kind, the last frame, the selection and the display settings.
+// State of the page: what events and frames of the session have set, the selection and the display settings.
 import type {
   Alternatives, Collisions, ComparisonChanged, ContactsChanged, Controls, DofsChanged, GoalInfo, GoalKindInfo, Goals,
   History, Kernels, Model, ObstacleInfo, Recording, Scene, SessionEvent, Solving, StatusText, VisibilityChanged,
@@ -18,14 +18,14 @@ export type Selection =
 export interface Display {
   theme: "light" | "dark";
   bodies: boolean;
-  skeleton: boolean; // lines between frames
+  skeleton: boolean; // lines from the origins of links to their joints
   markers: boolean; // one marker per dof, with its limits
-  collisions: boolean;
+  collisions: boolean; // collision shapes
   closures: boolean;
   labels: boolean;
   grid: boolean;
   shadows: boolean;
-  drawThrough: boolean; // skeleton, markers and goals are drawn through bodies
+  drawThrough: boolean; // skeleton, markers, closures and goals are drawn through bodies
   path: boolean; // trails of the points of goals
   markerScale: number; // size of markers as a multiple of the default size
 }
@@ -80,7 +80,7 @@ export class Store implements ConnectionListener {
   kernels: Kernels | null = null;
   obstacles: ObstacleInfo[] = [];
   collisions: Collisions | null = null;
-  contacts: ContactsChanged | null = null; // null: collisions of a new model are not checked yet
+  contacts: ContactsChanged | null = null; // null: no event about contacts since the model was loaded
   scene: Scene | null = null;
   recording: Recording | null = null;
   history: History | null = null;

@@ -1,4 +1,4 @@
-// Status bar: status, largest error, time of a solver tick, rates and connection.
+// Status bar: status, largest error, iterations and time of a solver tick, rates, latency, kernels and connection.
 import { el, write } from "./element";
 import { countText, digits, metres, errorText, seconds } from "./format";
 import { throttled } from "./throttle";
@@ -23,9 +23,9 @@ export const STATUS_LABELS: Record<Status, [text: string, tone: Tone]> = {
 };
 
 const PLAYING_LABEL: [text: string, tone: Tone] = ["Playing", "quiet"];
-const PLAYING_TEXT = "Playing a recorded motion. Nothing is solved during playback.";
+const PLAYING_TEXT = "Playing a recorded motion. The solver does not run during playback.";
 const COMPILING_TEXT =
-  "Kernels are compiled once on this machine, in the background. Until then, they run as plain Python.";
+  "Kernels are compiled once on this machine, in the background. A kernel that is not ready runs as plain Python.";
 
 export class StatusBar {
   readonly root = el("footer", { class: "status", attributes: { "aria-label": "State" } });
@@ -111,12 +111,15 @@ export class StatusBar {
     write(this.frames, this.arrivalTimes.length > 0 ? `${countText(this.arrivalTimes.length, "frame")}/s` : "");
   }
 
-  /** The status to show: "Paused" after a single step, and "In collision" if links collide. */
+  /**
+   * The status to show. "Paused" replaces "Iterating" while the solver is paused. "In collision" replaces all statuses
+   * except "Paused" and "Not solvable" if links collide.
+   */
   private shownStatus(frame: StateFrame | null): Status {
     const status = frame?.status ?? "IDLE";
     if (status === "TIMEOUT" && this.store.solving?.running === false) return "PAUSED";
-    const isInContact = (this.store.contacts?.links.length ?? 0) > 0;
-    return isInContact && status !== "PAUSED" && status !== "PROBLEM" ? "IN_COLLISION" : status;
+    const isColliding = (this.store.contacts?.links.length ?? 0) > 0;
+    return isColliding && status !== "PAUSED" && status !== "PROBLEM" ? "IN_COLLISION" : status;
   }
 
   private refresh(): void {

@@ -1,6 +1,6 @@
 // Throttled and debounced functions.
 
-export const READABLE_MS = 1000 / 15; // users can read about 15 updates per second
+export const READABLE_MS = 1000 / 15; // 15 updates per second; users could not read more
 
 /** A function that runs `callback` soon, at most once per `interval` ms; calls in between are merged. */
 export function throttled(callback: () => void, interval = READABLE_MS): () => void {
@@ -17,7 +17,7 @@ export function throttled(callback: () => void, interval = READABLE_MS): () => v
   };
 }
 
-/** A function that runs `callback` when it was not called for `delay` ms. */
+/** A function that runs `callback` `delay` ms after its last call, with the arguments of this call. */
 export function debounced<A extends unknown[]>(callback: (...args: A) => void, delay: number): (...args: A) => void {
   let timer = 0;
   return (...args) => {

@@ -1,4 +1,4 @@
-// Title of the page: the scene, the gallery entry, or the name of the mechanism.
+// Title of the page: title of the scene, of the gallery entry or of the mechanism.
 import type { Model } from "../messages";
 import type { Store } from "../store";
 

@@ -1,9 +1,10 @@
-// Messages at the lower edge of the view. Errors remain until they are closed, other messages disappear.
+// Messages at the lower edge of the view. Errors remain until they are closed, a model is loaded or newer messages
+// replace them; other messages disappear after some seconds.
 import { el, iconButton } from "./element";
 import type { Changes, Store } from "../store";
 
 const MAX_TOASTS = 4;
-const MIN_SHOWN_MS = 6000; // longer for long texts
+const MIN_SHOWN_MS = 6000; // plus 40 ms for each character
 
 export class Toasts {
   readonly root = el("div", { class: "toasts", role: "log", test: "toasts", attributes: { "aria-live": "polite" } });

@@ -1,4 +1,4 @@
-// Top bar: title, undo and redo, modes of the handle, camera, theme and display.
+// Top bar: start page, title, undo and redo, modes of the handle, camera, theme, display settings and help.
 import { DisplayMenu } from "./display_menu";
 import { button, el, iconButton, press, write } from "./element";
 import { setIcon, type IconName } from "./icons";

@@ -117,7 +117,7 @@ export class Upload {
   }
 }
 
-/** The error message of the server, from plain text or JSON. */
+/** The error message of the server, from plain text or JSON; a general message if the server has sent none. */
 function errorMessage(request: XMLHttpRequest, name: string): string {
   const text = request.responseText.trim();
   try {

@@ -1,4 +1,4 @@
-// Alternative solutions: translucent instances of the link meshes.
+// Alternative solutions: translucent instances of the opaque link meshes.
 import { Group, InstancedMesh, Matrix4 } from "three";
 import type { LinkMesh } from "./bodies";
 import type { Materials } from "./materials";

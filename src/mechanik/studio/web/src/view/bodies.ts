@@ -1,4 +1,4 @@
-// Links: one mesh per link, merged from its visual shapes; state frames set the poses.
+// Links: an opaque and a transparent mesh per link, merged from its visual shapes; state frames set the poses.
 import {
   Color,
   Group,
@@ -74,7 +74,7 @@ export class LinkMeshes {
     this.theme = theme;
     this.selectedLink = this.hoveredLink = -1;
     this.linksInContact = new Set();
-    // if most links have visual shapes, links without shapes are frames such as the world or a tool point
+    // if at least half of the links have visual shapes, links without shapes are frames such as a tool point
     this.hasPlaceholders = 2 * model.links.filter((link) => link.visuals.length > 0).length < model.links.length;
     this.links = model.links.map((link, k) => {
       const object = new Group();
@@ -92,7 +92,7 @@ export class LinkMeshes {
 
   /** links: seven numbers per link. */
   applyPoses(links: Float64Array): void {
-    if (!this.isMerged) this.mergeSmall();
+    if (!this.isMerged) this.mergeSmallMeshes();
     const count = Math.min(this.links.length, Math.floor(links.length / 7));
     for (let k = 0; k < count; k++) {
       const object = this.links[k]!.object;
@@ -154,14 +154,14 @@ export class LinkMeshes {
     return nearestHit === null ? null : { link, point: (nearestHit as Intersection).point };
   }
 
-  /** Bounding sphere of all visible links or of one link, at the present pose; null if nothing is drawn. */
+  /** Bounding sphere of all visible links or of one link, at the present pose; null if there are no meshes. */
   bounds(link = -1): Sphere | null {
     return boundingSphere(
       link < 0 ? this.links.filter(({ object }) => object.visible) : this.links.slice(link, link + 1),
     );
   }
 
-  /** Height (m) along `up` of the lowest point of all links; infinite if nothing is drawn. */
+  /** Height (m) along `up` of the lowest point of all links; infinite if there are no meshes. */
   lowest(up: Vector3): number {
     return lowestPoint(this.links, up);
   }
@@ -241,8 +241,8 @@ export class LinkMeshes {
     this.updateMaterials(k);
   }
 
-  /** Merges small links into one mesh, after their shapes were built. */
-  private mergeSmall(): void {
+  /** Merges the small opaque meshes of links into one mesh, after their shapes were built. */
+  private mergeSmallMeshes(): void {
     this.isMerged = true;
     this.mergedMeshes.merge(this.links);
     this.group.add(this.mergedMeshes.group);

@@ -1,4 +1,4 @@
-// Bounds of the link meshes at their present poses.
+// Bounds of the link meshes at their present poses. The transparent mesh of a link counts only without an opaque mesh.
 import { Sphere, Vector3 } from "three";
 import type { LinkMesh } from "./bodies";
 

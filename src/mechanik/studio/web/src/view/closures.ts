@@ -8,7 +8,7 @@ import { ThickLines } from "./thick_lines";
 import type { Theme } from "./theme";
 
 const MAX_CLOSED_GAP = 1e-6; // m or rad; a closure with a larger gap is drawn as violated
-const MIN_LINE_PIXELS = 26; // small gaps are drawn with this length
+const MIN_LINE_PIXELS = 26; // the line of a violated closure is extended to this length
 const DOT_ALPHA = 1.2; // an alpha above 1 makes dots more visible through bodies
 
 const matrix = new Matrix4();
@@ -66,7 +66,7 @@ export class Closures {
   }
 }
 
-/** Extends the line from a to b to a minimum length, around its middle. */
+/** Moves the points `a` and `b` apart, about their middle, if their distance is below a minimum (m). */
 function extendLine(minLength: number): void {
   const length = a.distanceTo(b);
   if (length >= minLength) return;

@@ -12,7 +12,7 @@ import {
 import type { Theme } from "./theme";
 
 const Z = new Vector3(0, 0, 1);
-const SEGMENTS_PER_LINE = 10; // each segment has its own opacity
+const SEGMENTS_PER_LINE = 10; // the opacity is computed at the ends of the segments
 const CELLS_PER_MAJOR_LINE = 5;
 
 export class FloorGrid {
@@ -38,7 +38,7 @@ export class FloorGrid {
     this.reach =
       Math.max(2, Math.ceil((3 * radius) / this.cell / CELLS_PER_MAJOR_LINE)) * CELLS_PER_MAJOR_LINE * this.cell;
     this.group.quaternion.copy(rotationTo(normal));
-    // a major line passes through the origin of the world
+    // major lines cross at the projection of the origin of the world
     const majorCell = CELLS_PER_MAJOR_LINE * this.cell;
     const local = origin.clone().applyQuaternion(this.group.quaternion.clone().invert());
     local.set(Math.round(local.x / majorCell) * majorCell, Math.round(local.y / majorCell) * majorCell, local.z);

@@ -5,7 +5,7 @@ import type { Selection } from "../store";
 import type { SceneGraph } from "./scene_graph";
 
 const MAX_DISTANCE_RATIO = 3; // in radii; points farther away are not framed, since the mechanism would become small
-const [TICK_MS, TICK_COUNT] = [100, 15]; // time after a new model during which its goals and curves are framed too
+const [TICK_MS, TICK_COUNT] = [100, 15]; // time after a new model during which objects that are received are framed too
 
 /** Points of goals, obstacles and curves that are framed together with the sphere. */
 export function framedPoints(sphere: Sphere, { goals, obstacles }: SceneGraph, curves: CurveInfo[]): Vector3[] {
@@ -16,7 +16,7 @@ export function framedPoints(sphere: Sphere, { goals, obstacles }: SceneGraph, c
   return framePoints.filter((point) => point.distanceTo(sphere.center) < MAX_DISTANCE_RATIO * sphere.radius);
 }
 
-/** A sphere around the selection with some margin; null if nothing is selected. radius: radius of the model, m. */
+/** A sphere around the selection with some margin; null if nothing is selected or drawn. radius: of the model, m. */
 export function selectionSphere(selection: Selection, graph: SceneGraph, radius: number): Sphere | null {
   const smallSphere = (point?: Vector3) => (point ? new Sphere(point.clone(), 0.2 * radius) : null);
   let sphere: Sphere | null = null;
@@ -29,19 +29,19 @@ export function selectionSphere(selection: Selection, graph: SceneGraph, radius:
 }
 
 /**
- * Framing of a new model. Goals and curves are received after the model. They are framed too, but only for a short time
- * and only until the first input of the user, so that the view does not jump. The time is measured in timer ticks and
- * not with the clock, since a page that draws for the first time is busy for seconds and receives nothing.
+ * Framing of a new model. Goals, obstacles and curves are received after the model. They are framed too, but only for a
+ * short time and only until the first input of the user, so that the view does not jump. The time is measured in timer
+ * ticks and not with the clock, since a page that draws for the first time is busy for seconds and receives nothing.
  */
 export class InitialFraming {
   private ticksLeft = 0;
   private timer = 0;
-  private hasNewObjects = false; // objects were received that may be outside the view
+  private isFramingDue = false; // objects may be outside the free part of the view
 
   constructor() {
     const end = () => {
       this.ticksLeft = 0;
-      this.hasNewObjects = false;
+      this.isFramingDue = false;
     };
     for (const input of ["pointerdown", "wheel", "keydown"])
       window.addEventListener(input, end, { capture: true, passive: true });
@@ -49,22 +49,22 @@ export class InitialFraming {
 
   start(): void {
     this.ticksLeft = TICK_COUNT;
-    this.hasNewObjects = false;
+    this.isFramingDue = false;
     window.clearInterval(this.timer);
     this.timer = window.setInterval(() => {
       if (--this.ticksLeft <= 0) window.clearInterval(this.timer);
     }, TICK_MS);
   }
 
-  /** Must be called when new objects were received. */
+  /** Must be called when objects were received or when the free part of the view has changed. */
   notify(): void {
-    this.hasNewObjects ||= this.ticksLeft > 0;
+    this.isFramingDue ||= this.ticksLeft > 0;
   }
 
   /** Whether to frame again; the next call returns false unless `notify` was called. */
   isDue(): boolean {
-    const { hasNewObjects } = this;
-    this.hasNewObjects = false;
-    return hasNewObjects;
+    const { isFramingDue } = this;
+    this.isFramingDue = false;
+    return isFramingDue;
   }
 }

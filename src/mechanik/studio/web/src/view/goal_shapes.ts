@@ -80,7 +80,7 @@ export function goalShape(goal: GoalInfo, symbol: GoalKindInfo["symbol"], size: 
     case "sphere":
       return shape([dot()], {
         sheet: stripAttributes(new SphereGeometry(Math.max(sizeA, 1e-6), 32, 20)),
-        edges: rings(Math.max(sizeA, 1e-6)),
+        edges: circles(Math.max(sizeA, 1e-6)),
       });
     case "box": {
       const box = new BoxGeometry(2 * sizeA, 2 * sizeB, 2 * sizeC);
@@ -164,12 +164,14 @@ function disc(radius: number): BufferGeometry {
   return stripAttributes(new CircleGeometry(radius, 40));
 }
 
+/** A square perpendicular to z; height: z of the square, m. */
 function square(edge: number, height: number): { sheet: BufferGeometry; edges: BufferGeometry } {
   const plane = new PlaneGeometry(edge, edge).translate(0, 0, height);
   return { edges: new EdgesGeometry(plane), sheet: stripAttributes(plane) };
 }
 
-function rings(radius: number): BufferGeometry {
+/** Three circles about x, y and z, as line segments. */
+function circles(radius: number): BufferGeometry {
   const points: Vector3[] = [];
   for (const pointOnCircle of [
     (c: number, s: number) => new Vector3(c, s, 0),

@@ -1,4 +1,4 @@
-// Markers of goals: shape by kind, colour by state, and a dashed line from the link to its goal (`link_line`).
+// Markers of goals: shape by kind, colour by state, and for some kinds a dashed line (`GoalKindInfo.link_line`).
 import {
   BufferAttribute,
   BufferGeometry,
@@ -20,7 +20,7 @@ import { setFromPose } from "./pose_matrix";
 import type { Theme } from "./theme";
 
 const MAX_REACHED_ERROR = { distance: 1e-4, angle: 1e-3 }; // m, rad; smaller errors are not visible
-const DASHES = 12; // number of dashes of the line from the link to its goal
+const DASHES = 12; // number of dashes of a line
 const AXIS_COLOURS = [0xe5484d, 0x3fb950, 0x3f87f5];
 const RENDER_ORDER = 8; // after other objects
 
@@ -60,7 +60,7 @@ export class GoalMarkers {
     this.group.add(this.lines);
   }
 
-  /** radius: radius of the model, m; scale: marker size of the user, as a multiple of the default size. */
+  /** order: `Goals.order`; radius: of the model, m; scale: size of markers as a multiple of the default size. */
   load(goals: GoalInfo[], order: number, radius: number, scale: number): void {
     for (const { object, paint, sheet, edge } of this.drawnGoals) {
       object.traverse((part) => {
@@ -98,7 +98,7 @@ export class GoalMarkers {
     this.highlight = { selected, hovered };
   }
 
-  /** Moves the goals to the poses of the frame if it lists the same goals, else to their target poses. */
+  /** Moves the markers to the goal poses in the frame if it lists the same goals, else to `GoalInfo.pose`. */
   update(frame: StateFrame | null, theme: Theme): void {
     const hasSameGoals = frame !== null && frame.order === this.order;
     const positions = this.lines.geometry.getAttribute("position") as BufferAttribute;
@@ -121,14 +121,14 @@ export class GoalMarkers {
       const lineKind = goal.kind.link_line;
       if (lineKind === "none") return;
       if (lineKind === "unreached" && (isReached || lineStart.distanceTo(lineEnd) < 0.01 * this.radius)) return;
-      if (lineKind === "plumb") lineStart.copy(lineEnd).setZ(0);
+      if (lineKind === "plumb") lineStart.copy(lineEnd).setZ(0); // on the ground below the goal
       vertex = writeDashes(positions, colours, vertex, stateColour);
     });
     this.lines.geometry.setDrawRange(0, vertex);
     positions.needsUpdate = colours.needsUpdate = true;
   }
 
-  /** Calls `visit` with the position of each goal; the vector is reused. */
+  /** Calls `visit` with the position of each goal except the goal of a link drag; the vector is reused. */
   forEachPosition(visit: (point: Vector3) => void): void {
     for (const { info, object } of this.drawnGoals)
       if (!info.is_link_drag) visit(point.setFromMatrixPosition(object.matrix));

@@ -10,7 +10,7 @@ const motionMatrix = new Matrix4();
 const jointFrame = new Matrix4();
 
 export class JointFrames {
-  /** One frame per dof, moved by the preceding dofs of the joint; not moved by the dof itself. */
+  /** One frame per dof, in the world; moved by the preceding dofs of the joint, but not by the dof itself. */
   readonly frames: Matrix4[];
   private readonly jointPoses: Matrix4[]; // pose of each joint in the frame of its parent link
   private readonly axisRotations: Matrix4[]; // rotation of z onto the axis of each dof

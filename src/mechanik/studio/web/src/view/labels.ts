@@ -1,4 +1,4 @@
-// Text in the view, as HTML elements over the canvas: names of links and joints, and titles of tiles.
+// Text in the view, as HTML elements over the canvas: names of links, joints, dofs and obstacles, and titles of tiles.
 import { Vector3, type Camera } from "three";
 
 const STYLES = `
@@ -45,13 +45,13 @@ export class LabelLayer {
     this.layer.classList.toggle("view-labels-light", theme === "light");
   }
 
-  /** Starts an update: labels added between `begin` and `end` are shown, other labels are hidden. */
+  /** Starts an update: `end` hides all labels for which `show` was not called since `begin`. */
   begin(): void {
     this.shownKeys = new Set();
     this.labelPositions.length = 0;
   }
 
-  /** Shows a label at a point of the world. area: area of the image in the window, px. */
+  /** Shows a label at a point of the world, if the point is in the image and a line is free. area: of the image, px. */
   show(key: string, kind: "link" | "joint", text: string, point: Vector3, camera: Camera, area: DOMRect): void {
     projected.copy(point).project(camera);
     if (projected.z < -1 || projected.z > 1 || Math.abs(projected.x) > 1.05 || Math.abs(projected.y) > 1.05) return;

@@ -64,7 +64,10 @@ export class GoalTrails {
     for (const { line } of this.trails.values()) line.material.color.setHex(colour);
   }
 
-  /** Adds the present points of the goals. links: seven numbers per link; minStep: minimum distance of points, m. */
+  /**
+   * Adds the present points of the goals, except of pinned goals and of a link drag. links: seven numbers per link;
+   * minStep: minimum distance of points, m.
+   */
   extend(goals: GoalInfo[], links: Float64Array, minStep: number, colour: number): void {
     for (const goal of goals) {
       if (goal.is_link_drag || goal.pinned) continue;

@@ -1,4 +1,4 @@
-// Shows the labels of all objects, or only the label of the object under the pointer.
+// Shows the names of all links, joints and obstacles, or only the name of the object under the pointer.
 import { Vector3, type Camera } from "three";
 import type { Store } from "../store";
 import type { Hit } from "./hit";
@@ -7,7 +7,7 @@ import type { SceneGraph } from "./scene_graph";
 
 const position = new Vector3();
 
-/** area: area of the image in the window, px. */
+/** area: area of the image, px. */
 export function updateLabels(
   labels: LabelLayer,
   store: Store,
