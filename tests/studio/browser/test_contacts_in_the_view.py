@@ -145,10 +145,10 @@ def test_obstacles_of_a_program_are_drawn_whatever_their_kind(browser, open_stud
     floor = mk.Obstacle(mk.HalfSpace(), (0.0, 0.0, -0.5), name="floor")
     with ProgramStudio(mk.gallery.ur5(), avoid=["self", *round_about.values(), floor], open_browser=False) as program:
         page = Studio.open(browser, program.link)
-        page.wait("m.store.obstacles.length === 7 && m.view.sceneGraph.obstacles.drawn.length === 7")
+        page.wait("m.store.obstacles.length === 7 && m.view.sceneGraph.obstacles.drawnObstacles.length === 7")
         page.drawn()  # which puts them into their places
         boxes = page.eval(
-            "m.view.sceneGraph.obstacles.drawn.map(({ info, mesh }) => (mesh.geometry.computeBoundingBox(),"
+            "m.view.sceneGraph.obstacles.drawnObstacles.map(({ info, mesh }) => (mesh.geometry.computeBoundingBox(),"
             " [info.name, mesh.matrixWorld.elements.slice(12, 15), mesh.geometry.boundingBox.min.toArray(),"
             " mesh.geometry.boundingBox.max.toArray()]))"
         )

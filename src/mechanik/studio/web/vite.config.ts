@@ -1,7 +1,7 @@
 import { defineConfig, type UserConfig } from "vite";
 
-// Two builds into one folder. The page: index.html and hashed files in assets/, without inline code, since its content
-// security policy is `default-src 'self'`. The player (`--mode player`): one classic script without imports, which is
+// Two builds into one folder. The page: index.html and hashed files in assets/, without inline code, which its content
+// security policy (`default-src 'self'`) forbids. The player (`--mode player`): one classic script without imports, which is
 // embedded in recorded pages, so that they can be played without a server.
 const OUTPUT_FOLDER = "../page";
 const STUDIO_ADDRESS = "http://127.0.0.1:8000";
@@ -14,7 +14,7 @@ const page: UserConfig = {
     outDir: OUTPUT_FOLDER,
     emptyOutDir: true,
     target: TARGET,
-    assetsInlineLimit: 0, // the policy does not allow data: URLs
+    assetsInlineLimit: 0, // the policy allows data: URLs only for images and requests
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1500, // kB; the main file has about 900 kB, mostly three.js
     reportCompressedSize: false,

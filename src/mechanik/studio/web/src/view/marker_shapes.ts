@@ -1,20 +1,23 @@
-// Geometries and shader of dof markers; an attribute of each vertex is the part of the marker. Lines are ribbons that
-// face the camera: two triangles per segment, sharp at any distance.
+// Geometries and shader of dof markers; an attribute of each vertex tells to which part of the marker it belongs. Lines
+// are ribbons that face the camera: two triangles per segment, sharp at any distance.
 import { BufferAttribute, BufferGeometry } from "three";
 import { DISC_LIGHT, discVertices, discIndex } from "./point_sprites";
 
 // parts of a marker: how the shader moves a vertex (x, y, z)
 const FIXED = 0; // not moved
-const ARC = 1; // x: position between the lower limit (0) and the upper limit (1); y: radius
+const ARC = 1; // x: position between the low end (0) and the high end (1) of the range; y: radius
 const NEEDLE = 2; // rotated by the value
-const LOW_STOP = 3; // rotated by the lower limit; hidden if there is none
-const HIGH_STOP = 4; // the same for the upper limit
-const RAIL = 5; // z: position between the lower limit (0) and the upper limit (1)
+const LOW_STOP = 3; // rotated by the low end; hidden if there is no low stop
+const HIGH_STOP = 4; // the same for the high end
+const RAIL = 5; // z: position between the low end (0) and the high end (1) of the range
 const CARRIAGE = 6; // moved by the value
-const LOW_END = 7; // moved by the lower limit; hidden if there is none
-const HIGH_END = 8; // the same for the upper limit
+const LOW_END = 7; // moved by the low end; hidden if there is no low stop
+const HIGH_END = 8; // the same for the high end
 
-/** `range` of each marker: lower, upper, value (in units of the marker), and stops (1: lower, 2: upper, 3: both). */
+/**
+ * `range` of each marker: low end and high end of the drawn range, value (rad, or m divided by the size of the marker),
+ * and stops (0: none, 1: low, 2: high, 3: both).
+ */
 export const MARKER_VERTEX = `
   attribute vec3 part; // part, opacity, and layout: 0 triangles, 1 ribbon, 2 disc
   attribute float width; // half width of a ribbon (normal: its direction), or radius of a disc
@@ -98,6 +101,7 @@ class MarkerGeometry {
     return this;
   }
 
+  /** A line from `a` to `b` with these half widths at its ends. */
   addLine(part: number, a: Triple, b: Triple, widthA: number, widthB = widthA): this {
     const direction = [b[0] - a[0], b[1] - a[1], b[2] - a[2]] as Triple;
     const pointAt = (u: number) => a.map((x, k) => x + (b[k]! - x) * u) as Triple;
@@ -110,7 +114,7 @@ class MarkerGeometry {
     );
   }
 
-  /** A sphere, drawn as a disc; the higher opacity compensates for the missing back side behind bodies. */
+  /** A sphere, drawn as a disc; an opacity above 1 compensates for the missing back side behind bodies. */
   addSphere(part: number, radius: number): this {
     const firstVertex = this.widths.length;
     for (const [x, y] of discVertices(10)) this.addVertex([part, 1.6, 2], [0, 0, 0], [x, y, 0], radius);
@@ -163,8 +167,8 @@ class MarkerGeometry {
 }
 
 /**
- * Marker of a rotation: a ring from limit to limit, a needle at the value, a piece of the axis, and if there are limits
- * stops and a sector between them.
+ * Marker of a rotation: a ring over the drawn range, a needle at the value, a piece of the axis, and optionally stops
+ * at the ends of the range and a sector between them.
  */
 export function rotationMarker(segments: number, hasLimits: boolean, hasSector: boolean): BufferGeometry {
   const marker = new MarkerGeometry();
@@ -183,7 +187,7 @@ export function rotationMarker(segments: number, hasLimits: boolean, hasSector: 
   return marker.addLine(FIXED, [0, 0, -0.45], [0, 0, 0.45], 0.05).build();
 }
 
-/** Marker of a translation: a rail from limit to limit with end stops, and a carriage with two arrows. */
+/** Marker of a translation: a rail over the drawn range with end stops, and a carriage with two arrows. */
 export function translationMarker(): BufferGeometry {
   const marker = new MarkerGeometry().addLine(RAIL, [0, 0, 0], [0, 0, 1], 0.055);
   for (const end of [LOW_END, HIGH_END])

@@ -1,4 +1,4 @@
-// Markers of all dofs: shape by kind, with their limits; red at a limit.
+// Markers of all dofs: shape by kind, with their limits; red at a limit, except if selected or under the pointer.
 import { Color, Group, Matrix4, Vector3, type BufferGeometry } from "three";
 import type { DofInfo, Model } from "../messages";
 import { isMany, arcSegments } from "./tessellation";
@@ -15,7 +15,7 @@ const FULL_ROTATION = 2 * Math.PI;
 /** Parameters of the geometry of a marker. */
 interface MarkerShape {
   kind: DofInfo["kind"];
-  segments: number; // segments of its circles
+  segments: number; // segments of its arc or of each of its circles
   hasLimits: boolean;
 }
 
@@ -140,7 +140,7 @@ function markerShape(dof: DofInfo, sizeRatio: number, isCoarse: boolean): Marker
   return { kind, segments: arcSegments(sizeRatio, high - low, isCoarse), hasLimits: lower !== null || upper !== null };
 }
 
-/** The geometry of a marker, and a geometry without the sector that is drawn through bodies. */
+/** The geometry of a marker, and the geometry that is drawn through bodies, which has no sector. */
 function markerGeometries({ kind, segments: count, hasLimits }: MarkerShape): [BufferGeometry, BufferGeometry] {
   if (kind === "rotation")
     return [rotationMarker(count, hasLimits, hasLimits), rotationMarker(count, hasLimits, false)];
@@ -154,7 +154,10 @@ export function isAtLimit({ lower, upper }: DofInfo, value: number): boolean {
   return (lower !== null && value - lower <= tolerance) || (upper !== null && upper - value <= tolerance);
 }
 
-/** Range of the ring of a rotation, rad: the limits, or a full rotation around the value. */
+/**
+ * Range of the ring of a rotation, rad: the limits if they are less than a full rotation apart; a full rotation from a
+ * single limit; else a full rotation with the value in the middle.
+ */
 function arc({ lower, upper }: DofInfo, value: number): [number, number] {
   if (lower !== null && upper !== null && upper - lower < FULL_ROTATION) return [lower, upper];
   if (lower !== null && upper === null) return [lower, lower + FULL_ROTATION];
@@ -162,7 +165,7 @@ function arc({ lower, upper }: DofInfo, value: number): [number, number] {
   return [value - FULL_ROTATION / 2, value + FULL_ROTATION / 2];
 }
 
-/** Writes range and value of a dof for the shader. size: of the marker, m; maxHalfLength: of a rail, m. */
+/** Writes range and value of a dof for the shader. size: of the marker, m; maxHalfLength: of a rail with limits, m. */
 function writeRange(
   instances: InstanceTexture,
   k: number,
@@ -200,10 +203,13 @@ function markerSize(model: Model, dof: DofInfo): number {
   return size * (1 - 0.13 * Math.max(0, index));
 }
 
-/** Largest radius (m) of the visual shapes of a link that contain a point of the link; meshes are ignored. */
+/**
+ * Largest radius (m) of the visual shapes of a link at a point of the link; 0 if there are none. The radius of a box is
+ * taken as 0.6 times its middle edge. Meshes and shapes that are too large for a marker are ignored.
+ */
 function thicknessAt(model: Model, link: number, position: readonly number[]): number {
   let largestThickness = 0;
-  const maxThickness = 0.2 * model.radius; // shapes such as plates and trunks are too large for a marker and ignored
+  const maxThickness = 0.2 * model.radius; // plates and torsos are often thicker
   for (const { kind, sizes, pose } of model.links[link]?.visuals ?? []) {
     if (kind === "mesh") continue;
     local.fromArray(position as number[]).applyMatrix4(setFromPose(shapePose, pose).invert());

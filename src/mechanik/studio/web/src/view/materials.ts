@@ -1,5 +1,5 @@
-// Materials of all bodies, in the colours of the theme. Light is computed at the vertices and not at the pixels: bodies
-// have enough vertices, and drawing is fast enough without a graphics card.
+// Materials of all bodies, in the colours of the theme. Light is computed at the vertices and not at the pixels, so
+// that drawing is fast enough without a graphics card; bodies have enough vertices.
 import {
   AddEquation,
   BackSide,
@@ -74,7 +74,7 @@ interface Lights {
 }
 
 export class Materials {
-  /** Shared by all materials. */
+  /** Shared by all materials with light. */
   private readonly lights: Lights = {
     sky: new Color(),
     earth: new Color(),
@@ -200,20 +200,19 @@ export class Materials {
     this.colliderContactEdges.color.setHex(theme.contact);
   }
 
-  /** Directs the light from behind a viewer in the direction `toViewer`, so that the visible sides are bright. */
+  /** Directs the light from above a viewer in the direction `toViewer`, so that the visible sides are bright. */
   aimLights(toViewer: Vector3): void {
-    const side = new Vector3(toViewer.x, toViewer.y, 0);
-    if (side.lengthSq() < 1e-6) side.set(0, -1, 0);
-    side.normalize();
-    const across = new Vector3(-side.y, side.x, 0);
-    this.lights.toSun.set(0, 0, 1.6).addScaledVector(side, 0.75).addScaledVector(across, -0.7).normalize();
-    this.lights.toFill.set(0, 0, 0.1).addScaledVector(across, 1).addScaledVector(side, 0.5).normalize();
+    const horizontal = new Vector3(toViewer.x, toViewer.y, 0);
+    if (horizontal.lengthSq() < 1e-6) horizontal.set(0, -1, 0);
+    horizontal.normalize();
+    const across = new Vector3(-horizontal.y, horizontal.x, 0);
+    this.lights.toSun.set(0, 0, 1.6).addScaledVector(horizontal, 0.75).addScaledVector(across, -0.7).normalize();
+    this.lights.toFill.set(0, 0, 0.1).addScaledVector(across, 1).addScaledVector(horizontal, 0.5).normalize();
   }
 
   /**
    * Casts shadows on the plane through `origin` perpendicular to `normal`. Shadows of bodies at a height of `reach` (m)
-   * are nearly invisible.
-   * steepness: direction of the shadows; 0: along the light, 1: perpendicular to the plane.
+   * are nearly invisible. steepness: direction of the shadows; 0: along the light, 1: perpendicular to the plane.
    */
   castShadowsOnto(origin: Vector3, normal: Vector3, reach: number, steepness: number): void {
     const { planeProjection, planeNormal, planeHeight, reach: reachUniform } = this.shadow.uniforms;
@@ -277,7 +276,7 @@ export class Materials {
   }
 }
 
-/** A material that reads poses from the instance texture; it shares `uniforms`. */
+/** Makes a material read poses from the instance texture and share `uniforms`. */
 function asMerged(material: ShaderMaterial, uniforms: Record<string, { value: unknown }>): ShaderMaterial {
   material.defines = { ...material.defines, IS_MERGED: 1 };
   material.uniforms = { ...uniforms, items: { value: null } };

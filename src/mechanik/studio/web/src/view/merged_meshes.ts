@@ -1,4 +1,4 @@
-// Draws the meshes of many small links in one call and their shadows in another call: with many links, separate draw
+// Draws the small meshes of all links in one call and their shadows in another call: with many links, separate draw
 // calls would need most of the time.
 import { Group, Matrix4, Mesh, type BufferGeometry } from "three";
 import type { LinkMesh } from "./bodies";
@@ -24,7 +24,7 @@ export class MergedMeshes {
     return this.mergedLinks.has(link);
   }
 
-  /** Merges the opaque meshes of these links, except large ones. */
+  /** Merges the opaque meshes of these links, except large meshes. */
   merge(links: LinkMesh[]): void {
     this.body?.geometry.dispose();
     this.instances.texture.dispose();

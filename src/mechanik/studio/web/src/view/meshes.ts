@@ -94,7 +94,7 @@ async function load(address: string, extension: string, dependencies: Dependenci
 
 async function fetchFile(address: string): Promise<Response> {
   const response = await fetchWithAccess(address);
-  if (!response.ok) throw new Error(`the server does not have the file (HTTP status ${response.status})`);
+  if (!response.ok) throw new Error(`the server has not sent the file (HTTP status ${response.status})`);
   return response;
 }
 

@@ -8,7 +8,7 @@ import { setFromPose } from "./pose_matrix";
 import { mergeAll, primitiveGeometry } from "./shapes";
 import type { Theme } from "./theme";
 
-const MAX_FRAMED_SIZE = 8; // in radii of the model; larger obstacles such as a floor are not framed and not picked
+const MAX_DIAGONAL_RATIO = 8; // in radii of the model; larger obstacles, such as floors, are not framed or picked
 
 interface DrawnObstacle {
   info: ObstacleInfo;
@@ -20,11 +20,11 @@ interface DrawnObstacle {
 export class ObstacleMeshes {
   readonly group = new Group();
   private infos: ObstacleInfo[] = [];
-  private drawn: DrawnObstacle[] = [];
+  private drawnObstacles: DrawnObstacle[] = [];
   private model: Model | null = null;
   private theme: Theme;
   private namesInContact: ReadonlySet<string> = new Set();
-  private highlighted: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
+  private highlight: { selected: string | null; hovered: string | null } = { selected: null, hovered: null };
   private hasShadows = true;
 
   /** onChange: called when a mesh was loaded; onError: called with a message for the user. */
@@ -39,19 +39,19 @@ export class ObstacleMeshes {
 
   /** Shows new obstacles, or moves the present obstacles if only their poses have changed. */
   load(infos: ObstacleInfo[], model: Model | null): void {
-    const hasSameShapes = model === this.model && sameShapes(infos, this.infos);
+    const hasSameShapes = model === this.model && haveSameShapes(infos, this.infos);
     this.infos = infos;
     this.model = model;
     if (hasSameShapes) {
-      for (const obstacle of this.drawn) {
+      for (const obstacle of this.drawnObstacles) {
         obstacle.info = infos.find(({ name }) => name === obstacle.info.name)!;
         applyPose(obstacle);
       }
       return;
     }
-    for (const { mesh } of this.drawn) mesh.geometry.dispose();
+    for (const { mesh } of this.drawnObstacles) mesh.geometry.dispose();
     this.group.clear();
-    this.drawn = [];
+    this.drawnObstacles = [];
     if (model === null) return;
     for (const info of infos) {
       const geometry = primitiveGeometry(info.shape, model);
@@ -70,38 +70,38 @@ export class ObstacleMeshes {
 
   castShadows(isOn: boolean): void {
     this.hasShadows = isOn;
-    for (const { shadow } of this.drawn) shadow.visible = isOn;
+    for (const { shadow } of this.drawnObstacles) shadow.visible = isOn;
   }
 
   /** Sets the names of obstacles in contact. */
   setContacts(names: ReadonlySet<string>): void {
     this.namesInContact = names;
-    for (const obstacle of this.drawn) this.updateMaterial(obstacle);
+    for (const obstacle of this.drawnObstacles) this.updateMaterial(obstacle);
   }
 
   updateHighlight(selected: string | null, hovered: string | null): void {
-    if (selected === this.highlighted.selected && hovered === this.highlighted.hovered) return;
-    this.highlighted = { selected, hovered };
-    for (const obstacle of this.drawn) this.updateMaterial(obstacle);
+    if (selected === this.highlight.selected && hovered === this.highlight.hovered) return;
+    this.highlight = { selected, hovered };
+    for (const obstacle of this.drawnObstacles) this.updateMaterial(obstacle);
   }
 
   /** The nearest obstacle on a ray; very large obstacles are ignored, since they are usually background. */
   pick(raycaster: Raycaster): { obstacle: string; point: Vector3 } | null {
-    const meshes = this.drawn.filter((obstacle) => !this.isLarge(boxAround(obstacle))).map(({ mesh }) => mesh);
+    const meshes = this.drawnObstacles.filter((obstacle) => !this.isLarge(boxAround(obstacle))).map(({ mesh }) => mesh);
     const hit = raycaster.intersectObjects(meshes, false)[0];
     return hit === undefined ? null : { obstacle: hit.object.name, point: hit.point };
   }
 
   /** Bounding sphere of an obstacle; null if it is not drawn. */
   boundingSphere(name: string): Sphere | null {
-    const obstacle = this.drawn.find(({ info }) => info.name === name);
+    const obstacle = this.drawnObstacles.find(({ info }) => info.name === name);
     return obstacle ? boxAround(obstacle).getBoundingSphere(new Sphere()) : null;
   }
 
   /** Corners of the bounding boxes of all obstacles, except very large obstacles. */
   boxCorners(): Vector3[] {
     const corners: Vector3[] = [];
-    for (const obstacle of this.drawn) {
+    for (const obstacle of this.drawnObstacles) {
       const box = boxAround(obstacle);
       if (this.isLarge(box)) continue;
       const ends = [box.min, box.max] as const;
@@ -111,7 +111,7 @@ export class ObstacleMeshes {
   }
 
   private isLarge(box: Box3): boolean {
-    return this.model === null || box.getSize(new Vector3()).length() > MAX_FRAMED_SIZE * this.model.radius;
+    return this.model === null || box.getSize(new Vector3()).length() > MAX_DIAGONAL_RATIO * this.model.radius;
   }
 
   private async fetchMesh(info: ObstacleInfo): Promise<void> {
@@ -119,7 +119,7 @@ export class ObstacleMeshes {
       const pieces = await fetchShape(info.shape);
       const currentInfo = this.infos.find(({ name, shape }) => name === info.name && shape.mesh === info.shape.mesh);
       // the obstacle was removed or is already drawn
-      if (!currentInfo || this.drawn.some((obstacle) => obstacle.info.name === currentInfo.name)) return;
+      if (!currentInfo || this.drawnObstacles.some((obstacle) => obstacle.info.name === currentInfo.name)) return;
       this.add(
         currentInfo,
         pieces.map(({ geometry }) => geometry.deleteAttribute("color")),
@@ -146,21 +146,22 @@ export class ObstacleMeshes {
     mesh.add(shadow);
     this.group.add(mesh);
     const obstacle: DrawnObstacle = { info, mesh, shadow, rim: null };
-    this.drawn.push(obstacle);
+    this.drawnObstacles.push(obstacle);
     applyPose(obstacle);
     this.updateMaterial(obstacle);
   }
 
-  private updateMaterial(drawn: DrawnObstacle): void {
+  private updateMaterial(drawnObstacle: DrawnObstacle): void {
     const { obstacle, obstacleHovered, obstacleSelected, obstacleContact, rim } = this.materials;
-    const isSelected = drawn.info.name === this.highlighted.selected;
-    const isHovered = drawn.info.name === this.highlighted.hovered;
+    const isSelected = drawnObstacle.info.name === this.highlight.selected;
+    const isHovered = drawnObstacle.info.name === this.highlight.hovered;
     const highlightMaterial = isSelected ? obstacleSelected : isHovered ? obstacleHovered : obstacle;
     // the rim shows the selection of an obstacle in contact
-    drawn.mesh.material = this.namesInContact.has(drawn.info.name) ? obstacleContact : highlightMaterial;
-    drawn.rim?.removeFromParent();
-    drawn.rim = null;
-    if (isSelected) drawn.mesh.add((drawn.rim = new Mesh(drawn.mesh.geometry, rim)));
+    const isInContact = this.namesInContact.has(drawnObstacle.info.name);
+    drawnObstacle.mesh.material = isInContact ? obstacleContact : highlightMaterial;
+    drawnObstacle.rim?.removeFromParent();
+    drawnObstacle.rim = null;
+    if (isSelected) drawnObstacle.mesh.add((drawnObstacle.rim = new Mesh(drawnObstacle.mesh.geometry, rim)));
   }
 }
 
@@ -177,7 +178,7 @@ function boxAround({ mesh }: DrawnObstacle): Box3 {
 }
 
 /** Whether two lists of obstacles differ only in poses. */
-function sameShapes(infos: ObstacleInfo[], otherInfos: ObstacleInfo[]): boolean {
+function haveSameShapes(infos: ObstacleInfo[], otherInfos: ObstacleInfo[]): boolean {
   const shapeKey = ({ name, shape }: ObstacleInfo) => JSON.stringify([name, { ...shape, pose: 0 }]);
   return infos.length === otherInfos.length && infos.every(
     (info, k) => info === otherInfos[k] || shapeKey(info) === shapeKey(otherInfos[k]!),

@@ -13,7 +13,7 @@ export class Overlay {
   readonly instances: InstanceTexture;
   private readonly meshes: Mesh<BufferGeometry, ShaderMaterial>[] = [];
 
-  /** throughBodies: geometries that are drawn through bodies; they may be simpler than `shapes`. */
+  /** shapes: one per object; throughBodies: geometries that are drawn through bodies, may be simpler than `shapes`. */
   constructor(shapes: BufferGeometry[], vertexShader: string = PLAIN_VERTEX, throughBodies: BufferGeometry[] = shapes) {
     this.instances = new InstanceTexture(shapes.length);
     if (shapes.length === 0) return;

@@ -5,8 +5,9 @@ import { PICK_ONLY_LAYER } from "./merged_meshes";
 import type { Hit } from "./hit";
 import type { SceneGraph } from "./scene_graph";
 
-// maximum distance to the pointer, px: the precision of a finger or a fast mouse
-const MAX_PIXELS = { goal: 11, marker: 9, markerOnBody: 5 }; // on a body, the user probably means the body
+// maximum distance to the pointer, px: the precision of a finger or a fast mouse; smaller for a marker in front of a
+// body, since the user probably means the body
+const MAX_PIXELS = { goal: 11, marker: 9, markerOnBody: 5 };
 
 /** Finds the point that is nearest to the pointer on the screen. */
 class NearestPoint<T> {
@@ -41,7 +42,7 @@ raycaster.layers.enable(PICK_ONLY_LAYER);
 
 /**
  * Picks goals first, then dof markers, then links and obstacles. pointer: x and y from -1 to 1; area: area of the
- * image, px; filter: "link" ignores obstacles, and dof markers in front of a body.
+ * image, px; filter: "link" ignores obstacles, and dof markers if a link is under the pointer.
  */
 export function pick(
   store: Store, graph: SceneGraph, camera: Camera, pointer: Vector2, area: DOMRect, filter: "any" | "link" = "any",

@@ -1,12 +1,12 @@
-// Placeholder of a link without visual shapes: a sphere for one joint, a bar for two joints, and a plate or bars for
-// three or more joints.
+// Placeholder of a link without visual shapes: a sphere for one joint position, a bar for two, and a plate or bars for
+// three or more.
 import { BufferAttribute, BufferGeometry, CylinderGeometry, Quaternion, SphereGeometry, Vector3 } from "three";
 import type { Model } from "../messages";
 import { sphereGeometry, mergeAll } from "./shapes";
 
 const Y = new Vector3(0, 1, 0); // axis of cylinders in three.js
 
-/** Positions of the joints on a link, in its frame: the origin first, without duplicates. */
+/** Origin, joint positions and closure points of a link, in its frame, without duplicates; the origin is first. */
 export function jointPositions(model: Model, link: number): Vector3[] {
   const tolerance = 1e-3 * model.radius;
   const positions = [new Vector3()];
@@ -75,7 +75,7 @@ function hull(positions: Vector3[]): Vector3[] | null {
       const cross = a.clone().cross(b);
       if (cross.length() > normal.length()) normal.copy(cross);
     }
-  if (normal.length() < 0.02 * reach * reach) return null; // all on a line
+  if (normal.length() < 0.02 * reach * reach) return null; // nearly on a line
   normal.normalize();
   if (offsets.some((position) => Math.abs(position.dot(normal)) > 0.15 * reach)) return null;
   const u = offsets
@@ -100,7 +100,7 @@ function hull(positions: Vector3[]): Vector3[] | null {
   return [...halfHull(flatPoints), ...halfHull(flatPoints.reverse())].map((p) => p.position);
 }
 
-/** A flat convex plate. */
+/** The upper and the lower face of a flat convex plate. outline: corners in order; thickness: m. */
 function plate(outline: Vector3[], thickness: number): BufferGeometry {
   const [a, b, c] = outline as [Vector3, Vector3, Vector3];
   const normal = b.clone().sub(a).cross(c.clone().sub(a)).normalize();

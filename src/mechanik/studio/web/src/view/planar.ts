@@ -7,7 +7,7 @@ const axis = new Vector3();
 const x = new Vector3();
 const y = new Vector3();
 
-/** Normal of the plane of motion, towards the viewer; null if the motion is not planar. */
+/** Normal of the plane of motion, towards the viewer; null without two rotations or if the motion is not planar. */
 export function planeOfMotion(model: Model, frames: JointFrames): Vector3 | null {
   const normal = new Vector3();
   const axisOf = (frame: Matrix4): Vector3 => {

@@ -29,7 +29,7 @@ const VERTEX = `
     gl_Position = projectionMatrix * eyePosition;
   }`;
 
-/** Dots; the scale of the matrix of a dot is its radius. */
+/** Dots; the scale of the matrix of a dot is its radius, m. */
 export function pointSprites(count: number): Overlay {
   const geometry = new BufferGeometry();
   const corners = discVertices(12).flatMap(([x, y]) => [x, y, 0]);

@@ -21,7 +21,7 @@ const MEDIAN_SAMPLES = 9;
 const MAX_MEASURED_MS = 500; // longer times are shader compilation or a sleeping tab
 
 export class RenderQuality {
-  /** Whether the level is kept, for screenshots. */
+  /** Whether the level is not changed any more, for tests and pictures of the documentation. */
   isFixed = false;
   private level = 0; // index in LEVELS
   private drawCount = 0;
@@ -66,7 +66,7 @@ export class RenderQuality {
     if (this.renderer.getPixelRatio() !== ratio) this.renderer.setPixelRatio(ratio);
   }
 
-  /** Draws, and measures for some frames the time until all pixels are drawn. */
+  /** Draws, and for some frames measures the time until all pixels are drawn. */
   measure(draw: () => void): void {
     const start = performance.now();
     this.drawAt(this.ratio);

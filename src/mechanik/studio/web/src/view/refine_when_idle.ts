@@ -13,7 +13,7 @@ import type { RenderQuality } from "./quality";
 
 const IDLE_MS = 220; // time without a change before a frame is refined
 
-/** Whether the page is drawn by a software renderer, according to its name. */
+/** Whether the name of the renderer is that of a software renderer. */
 export function isSoftware(): boolean {
   const gl = document.createElement("canvas").getContext("webgl2");
   if (gl === null) return false;

@@ -13,7 +13,7 @@ export class SafeArea {
   private readonly elements: HTMLElement[] = [];
   private readonly resizeObserver: ResizeObserver;
 
-  /** onChange: called when the covered part changes. */
+  /** host: element of the view; onChange: called when an added element changes its size. */
   constructor(
     private readonly host: HTMLElement,
     onChange: () => void,
@@ -37,7 +37,7 @@ export class SafeArea {
       const top = Math.max(0, bounds.top - viewBounds.top) / viewBounds.height;
       const isOutside = left >= 1 || top >= 1 || bounds.right <= viewBounds.left || bounds.bottom <= viewBounds.top;
       if (isOutside || bounds.width * bounds.height === 0) continue;
-      // the element covers the right or the bottom, the side with the larger free share
+      // the element is taken to cover the whole right or the whole bottom, whichever leaves the larger share free
       if (left >= top) free.width = Math.min(free.width, Math.max(MIN_SHARE, left));
       else free.height = Math.min(free.height, Math.max(MIN_SHARE, top));
     }

@@ -20,7 +20,7 @@ import { Terrain } from "./terrain";
 import { THEMES, type Theme } from "./theme";
 
 const UP = new Vector3(0, 0, 1);
-const GROUND_TOLERANCE = 0.03; // in radii; a lowest point this near to height zero is on the floor
+const GROUND_TOLERANCE = 0.03; // in radii; if the lowest point is this near to height zero, the floor is at height zero
 const TRAIL_STEP = 2e-3; // minimum distance between trail points, in radii
 
 export class SceneGraph {
@@ -115,8 +115,8 @@ export class SceneGraph {
     this.trails.clear();
   }
 
-  /** Applies colours and visibility. hasShadows: whether the render quality allows shadows. */
-  applyDisplay(hasShadows: boolean): void {
+  /** Applies colours and visibility. allowsShadows: whether the render quality allows shadows. */
+  applyDisplay(allowsShadows: boolean): void {
     const { display } = this.store;
     const theme = this.theme;
     this.materials.setTheme(theme);
@@ -126,7 +126,7 @@ export class SceneGraph {
     this.obstacles.setTheme(theme);
     this.floor.setVisible(display.grid && !this.terrain.isLoaded);
     this.links.setVisibility(display.bodies, display.collisions);
-    const shadows = display.shadows && hasShadows && display.bodies && !this.terrain.isLoaded;
+    const shadows = display.shadows && allowsShadows && display.bodies && !this.terrain.isLoaded;
     this.links.castShadows(shadows);
     this.obstacles.castShadows(shadows);
     this.skeleton.group.visible = display.skeleton;
@@ -180,7 +180,7 @@ export class SceneGraph {
     this.group.updateMatrixWorld();
   }
 
-  /** Positions floor and light for a model; returns the normal of the plane of motion of a planar mechanism. */
+  /** Positions floor and light for a model; returns the normal of the plane of motion, or null if it is not planar. */
   placeFloor(model: Model): Vector3 | null {
     const planeNormal = this.joints === null ? null : planeOfMotion(model, this.joints);
     const isVerticalPlane = planeNormal !== null && Math.abs(planeNormal.z) < 0.5;

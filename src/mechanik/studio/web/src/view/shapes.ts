@@ -1,4 +1,5 @@
-// Triangle meshes of boxes, spheres, cylinders and capsules, with small chamfers that make edges visible.
+// Triangle meshes of boxes, spheres, cylinders and capsules, with small chamfers that make edges visible, and functions
+// that prepare and merge meshes.
 import {
   BoxGeometry,
   BufferAttribute,
@@ -13,7 +14,7 @@ import { mergeGeometries, mergeVertices } from "three/addons/utils/BufferGeometr
 import type { Model, ShapeInfo } from "../messages";
 import { circleSegments, icosahedronSubdivisions, isMany } from "./tessellation";
 
-const CHAMFER = 0.12; // size of a chamfer, as a share of the radius or length of a cylinder
+const CHAMFER = 0.12; // size of a chamfer, as a share of the radius or the length of a cylinder, whichever is smaller
 const MIN_VISIBLE_CHAMFER = 0.006; // in radii of the model; smaller chamfers are not drawn
 const MIN_THICKNESS = 1e-6; // m; a flat body is drawn with this thickness
 
@@ -40,10 +41,10 @@ export function primitiveGeometry(shape: ShapeInfo, { radius: modelRadius, links
   }
 }
 
-/** A sphere with triangles of equal size: half as many as with meridians. segments: segments of its outline. */
+/** A sphere with triangles of similar size: half as many as with meridians. segments: segments of its outline. */
 export function sphereGeometry(radius: number, segments: number): BufferGeometry {
-  const merged = new IcosahedronGeometry(radius, Math.max(1, icosahedronSubdivisions(segments))).deleteAttribute("uv");
-  return stripAttributes(mergeVertices(merged, 1e-4 * radius));
+  const sphere = new IcosahedronGeometry(radius, Math.max(1, icosahedronSubdivisions(segments))).deleteAttribute("uv");
+  return stripAttributes(mergeVertices(sphere, 1e-4 * radius));
 }
 
 export function boxGeometry(x: number, y: number, z: number): BufferGeometry {
@@ -73,7 +74,7 @@ export function mergeAll(parts: BufferGeometry[]): BufferGeometry {
   return merged ?? new BufferGeometry();
 }
 
-/** Removes attributes that are not drawn; adds normals and an index. */
+/** Removes attributes that are not drawn; adds normals and an index if there are none. */
 export function stripAttributes(geometry: BufferGeometry): BufferGeometry {
   for (const name of Object.keys(geometry.attributes)) {
     if (name !== "position" && name !== "normal" && name !== "color") geometry.deleteAttribute(name);

@@ -6,7 +6,7 @@ import type { Theme } from "./theme";
 const size = new Vector2();
 const box = new Vector4();
 
-/** A tile in the window, CSS pixels from the upper left corner. */
+/** A tile of the view. area: CSS pixels from the upper left corner of the view. */
 export interface Tile {
   row: CompareRow;
   area: DOMRect;
@@ -49,7 +49,7 @@ export function tileTitle({ row, area }: Tile): { title: string; text: string; a
   return { title: name.charAt(0).toUpperCase() + name.slice(1), text: row.refusal, area };
 }
 
-/** The tile that contains a point of the window, or the first tile; the whole window if there are no tiles. */
+/** Area of the tile that contains a point of the view, else of the first tile; the whole view if there are no tiles. */
 export function areaAt(tiles: Tile[], x: number, y: number, width: number, height: number): DOMRect {
   const tile = tiles.find(({ area }) => x >= area.left && x < area.right + 1 && y >= area.top && y < area.bottom + 1);
   return tile?.area ?? (tiles.length > 0 ? tiles[0]!.area : new DOMRect(0, 0, width, height));
@@ -62,7 +62,7 @@ export function drawTiles(renderer: WebGLRenderer, tiles: Tile[], theme: Theme, 
   renderer.clear();
   renderer.setClearColor(theme.background);
   renderer.setScissorTest(true);
-  // the window is measured in CSS pixels, a render target in its own pixels
+  // viewports of the canvas are in CSS pixels, viewports of a render target in its own pixels
   const ratio = renderer.getRenderTarget() === null ? 1 : renderer.getPixelRatio();
   for (const { row, area } of tiles) {
     box.set(area.x, size.height - area.bottom, area.width, area.height).multiplyScalar(ratio);

@@ -23,8 +23,8 @@ export function setVertexColours(geometry: BufferGeometry, colour: Color | null,
 }
 
 /**
- * The geometry with the sRGB colours of the file; without colours if the file has none. colour: colour of the material,
- * by which the other colours are multiplied. isLinear: whether the vertex colours are linear.
+ * The geometry with the sRGB colours of its texture or of its vertices; without colours if there are none. colour: of
+ * the material, by which these colours are multiplied. isLinear: whether the vertex colours are linear.
  */
 export function withFileColours(
   geometry: BufferGeometry,
@@ -80,12 +80,12 @@ function sampleTexture(
   const { data, width, height } = picture;
   const uv = geometry.getAttribute(uvName(map));
   const colours = new Float32Array(3 * uv.count);
-  const texel = new Vector2();
+  const coordinates = new Vector2();
   map.updateMatrix();
   for (let k = 0; k < uv.count; k++) {
-    texel.set(uv.getX(k), uv.getY(k)).applyMatrix3(map.matrix);
-    const x = texelIndex(texel.x, width);
-    const y = texelIndex(map.flipY ? 1 - texel.y : texel.y, height);
+    coordinates.set(uv.getX(k), uv.getY(k)).applyMatrix3(map.matrix);
+    const x = texelIndex(coordinates.x, width);
+    const y = texelIndex(map.flipY ? 1 - coordinates.y : coordinates.y, height);
     const offset = 4 * (y * width + x);
     colours[3 * k] = (materialColour.r * data[offset]!) / 255;
     colours[3 * k + 1] = (materialColour.g * data[offset + 1]!) / 255;

@@ -144,7 +144,7 @@ export class View {
     this.draw();
   }
 
-  /** A screenshot in the finest quality. */
+  /** A screenshot in the finest quality, as PNG. */
   screenshot(): Promise<Blob> {
     this.sceneGraph.applyDisplay(true);
     this.fitCamera(WHOLE_VIEW); // panels do not cover a screenshot

@@ -3,18 +3,18 @@ import { MathUtils, OrthographicCamera, PerspectiveCamera, Sphere, Vector3 } fro
 
 export type Camera = PerspectiveCamera | OrthographicCamera;
 
-const FIELD_OF_VIEW = 40; // degrees, of the shorter side of the window
+const FIELD_OF_VIEW = 40; // degrees, along the shorter side of the image
 const HALF_FIELD_TANGENT = Math.tan(MathUtils.degToRad(FIELD_OF_VIEW / 2));
 const FRAME_MARGIN = 1.14; // factor of the radius of the framed sphere
 const POINT_MARGIN = 0.12; // around further framed points, in radii of the sphere
 
 export class ViewCamera {
   camera: Camera = new PerspectiveCamera(FIELD_OF_VIEW, 1);
-  /** The point in the world at the centre of the image. */
+  /** The point in the world at the centre of the free part of the image. */
   readonly target = new Vector3();
   private aspect = 1;
   private free = { width: 1, height: 1 }; // share of the image that is not covered, from its upper left corner
-  private height = 1; // m, visible along the shorter side at the target, with zoom 1
+  private visibleLength = 1; // m, along the shorter side of the image, at the target and with zoom 1
 
   constructor() {
     this.camera.up.set(0, 0, 1);
@@ -37,7 +37,7 @@ export class ViewCamera {
     this.camera.up.copy(oldCamera.up);
     this.camera.position.copy(oldCamera.position);
     this.camera.quaternion.copy(oldCamera.quaternion);
-    this.height = 2 * this.distance * HALF_FIELD_TANGENT;
+    this.visibleLength = 2 * this.distance * HALF_FIELD_TANGENT;
     this.fit();
     return true;
   }
@@ -52,7 +52,7 @@ export class ViewCamera {
     const back = (direction ?? this.camera.position.clone().sub(this.target)).clone();
     if (back.lengthSq() < 1e-12) back.set(1, -1, 0.6);
     back.normalize();
-    // along z the up direction would be undefined
+    // if the camera looked along z, its up direction would be undefined
     if (Math.abs(back.z) > 0.999) back.addScaledVector(new Vector3(0, -1, 0), 0.002).normalize();
     const right = new Vector3(0, 0, 1).cross(back).normalize();
     const up = back.clone().cross(right);
@@ -65,12 +65,12 @@ export class ViewCamera {
     const slope = isOrthographic ? 0 : HALF_FIELD_TANGENT;
     const widthExtent = extentAlong(spheres, sphere.center, right, back, relativeWidth * slope);
     const heightExtent = extentAlong(spheres, sphere.center, up, back, relativeHeight * slope);
-    this.height = 2 * Math.max(widthExtent.halfSize / relativeWidth, heightExtent.halfSize / relativeHeight);
+    this.visibleLength = 2 * Math.max(widthExtent.halfSize / relativeWidth, heightExtent.halfSize / relativeHeight);
     this.target
       .copy(sphere.center)
       .addScaledVector(right, widthExtent.middle)
       .addScaledVector(up, heightExtent.middle);
-    this.camera.position.copy(this.target).addScaledVector(back, this.height / 2 / HALF_FIELD_TANGENT);
+    this.camera.position.copy(this.target).addScaledVector(back, this.visibleLength / 2 / HALF_FIELD_TANGENT);
     this.camera.lookAt(this.target);
     this.camera.zoom = 1;
     this.fit();
@@ -82,12 +82,14 @@ export class ViewCamera {
     this.camera.position.add(displacement);
   }
 
-  /** Sets the clipping planes for a model with the radius `reach` (m) near the target. */
-  clip(reach: number): void {
+  /** Sets the clipping planes for a model of this radius (m) near the target. */
+  clip(radius: number): void {
     const distance = this.distance;
     const near =
-      this.camera instanceof PerspectiveCamera ? Math.max(0.02 * distance, distance - 4 * reach) : distance - 8 * reach;
-    const far = distance + 8 * reach;
+      this.camera instanceof PerspectiveCamera
+        ? Math.max(0.02 * distance, distance - 4 * radius)
+        : distance - 8 * radius;
+    const far = distance + 8 * radius;
     if (Math.abs(near - this.camera.near) < 1e-6 * distance && Math.abs(far - this.camera.far) < 1e-6 * distance)
       return;
     [this.camera.near, this.camera.far] = [near, far];
@@ -109,7 +111,7 @@ export class ViewCamera {
       camera.aspect = aspect;
       camera.fov = aspect >= 1 ? FIELD_OF_VIEW : 2 * MathUtils.radToDeg(Math.atan(HALF_FIELD_TANGENT / aspect));
     } else {
-      const halfHeight = (aspect >= 1 ? 1 : 1 / aspect) * this.height * 0.5;
+      const halfHeight = (aspect >= 1 ? 1 : 1 / aspect) * this.visibleLength * 0.5;
       [camera.left, camera.right] = [-halfHeight * aspect, halfHeight * aspect];
       [camera.bottom, camera.top] = [-halfHeight, halfHeight];
     }
@@ -118,8 +120,8 @@ export class ViewCamera {
 }
 
 /**
- * Centre and half size along `axis` of an image, at the depth of `centre`, that contains all spheres. slope: tangent of
- * the half field of view, 0 for an orthographic camera; back: direction to the camera.
+ * Middle (relative to `centre`) and half size along `axis` of an image, at the depth of `centre`, that contains all
+ * spheres. slope: tangent of the half field of view, 0 for an orthographic camera; back: direction to the camera.
  */
 function extentAlong(spheres: Sphere[], centre: Vector3, axis: Vector3, back: Vector3, slope: number): Extent {
   let [low, high] = [Infinity, -Infinity];
