@@ -22,8 +22,11 @@ LIMITED_API = "0x030B0000"
 """Python 3.11, the oldest version that Mechanik supports."""
 LETTERS = {"f8": "d", "f4": "f", "i8": "q", "b1": "?"}
 """Letters of argument types in `kernels.c`, by their codes in signatures."""
-MAX_OLD_BUILDS = 8
-"""Largest number of files of each kind in the build folder: enough for a few levels and branches of the sources."""
+MAX_FILES_PER_KIND = 8
+"""Largest number of object files, of generated folders and of extension folders in the build folder.
+
+It is enough for a few levels and branches of the sources.
+"""
 RESULTS = {"void": "", "f8": "d", "i8": "q", "b1": "?", "UniTuple(f8, 2)": "dd"}
 """Letters of result types in `kernels.c`, by the result types of signatures."""
 
@@ -52,7 +55,7 @@ def build_extension(
         The file of the extension.
 
     Raises:
-        BuildError: an object file could not be compiled, or no level has one of the modules.
+        BuildError: an object file could not be compiled, or a level and all levels after it lack one of the modules.
     """
     modules = list(modules) or _all_modules()
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +82,11 @@ def _build(folder: Path, levels: list[Level], modules: list[str], report: Callab
 
 
 def kernel_table(levels: list[Level], modules: list[str]) -> str:
-    """Return the header `kernel_table.h`: levels, modules with their source stamps, and kernels."""
+    """Return the header `kernel_table.h`: levels, modules with their source stamps, and kernels.
+
+    Raises:
+        BuildError: a level and all levels after it lack one of the modules.
+    """
     from mechanik.tiers.kernel_sources import declared_kernels, parse_signature, source_stamp
 
     max_value_count = 1
@@ -161,7 +168,7 @@ def _compile_objects(
 
 
 def _environment(level: Level) -> dict[str, str]:
-    """Return the environment of the process of a level, in which only the level sets variables of Numba."""
+    """Return the environment of the process of a level; variables of Numba and Mechanik are not inherited."""
     inherited_variables = {
         name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "MECHANIK_"))
     }
@@ -211,10 +218,10 @@ def _link(output_folder: Path, generated_folder: Path, objects: list[Path]) -> P
 
 
 def _remove_old_builds(folder: Path) -> None:
-    """Remove all builds except the newest `MAX_OLD_BUILDS` of each kind of file."""
+    """Remove object files, generated folders and extension folders except the newest `MAX_FILES_PER_KIND` of each."""
     for pattern in ("*.o", "generated-*", "extension-*"):
         paths = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in paths[MAX_OLD_BUILDS:]:
+        for path in paths[MAX_FILES_PER_KIND:]:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:

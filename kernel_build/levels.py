@@ -44,7 +44,8 @@ class Level:
 HOST = Level("host", None)
 """The processor of this machine: results have the same bits as those of JIT-compiled kernels."""
 V4 = Level("x86-64-v4", "x86-64-v4", ("lane_kernel",))
-"""Batches are 1.17 times as fast as on x86-64-v3 (panda, 10,000 rows, AMD EPYC with AVX-512), single solves as fast."""
+"""Batches are 1.17 times as fast as on x86-64-v3 (panda, 10,000 rows, AMD EPYC with AVX-512).
+Single solves are equally fast."""
 V3 = Level(
     "x86-64-v3",
     "znver2",
@@ -53,13 +54,13 @@ V3 = Level(
         "rdrnd", "rdseed", "sha", "sse4a", "wbnoinvd", "xsavec", "xsaveopt", "xsaves",
     ),
 )  # fmt: skip
-"""Compiled with LLVM's costs of instructions on AMD's Zen 2: four-bars are solved 1.04 times as fast as with its costs
-for x86-64-v3, Stewart platforms 1.03 times, arms 1.02 times (AMD EPYC, Zen 4; Intel's processors were not measured)."""
+"""Compiled with LLVM's instruction costs for AMD's Zen 2, not with those for x86-64-v3: four-bars are solved 1.04 times
+as fast, Stewart platforms 1.03 times, arms 1.02 times (AMD EPYC, Zen 4; Intel's processors were not measured)."""
 X86_64 = Level("x86-64", "x86-64")
 
 
 def default_levels() -> list[Level]:
-    """Return the levels of a wheel for this kind of machine, the best first; all processors can run the last level."""
+    """Return the levels of a wheel for this kind of machine, the best first; every such processor runs the last."""
     if is_x86_64():
         return [V4, V3, X86_64]
     return [Level("baseline", "apple-m1" if sys.platform == "darwin" else "generic")]

@@ -1,4 +1,5 @@
 """Compile kernels to an object file for the processor that environment variables set, in a separate process.
+
 Each kernel is compiled as the JIT compiler would, up to optimised LLVM code. The code of all kernels is linked into
 one module, in which only the entries are visible from outside. An entry takes its arguments as a row of 64-bit values,
 so that one C function (`kernels.c`) can check the arguments of any kernel and call the kernel:
@@ -57,7 +58,7 @@ def entry_name(level_identifier: str, module: str, kernel: str) -> str:
 
 
 def compile_object(level_identifier: str, modules: list[str]) -> bytes:
-    """Return the content of the object file with all kernels of modules, each under its `entry_name`."""
+    """Return the content of the object file with all kernels of the modules, each under its `entry_name`."""
     _prepare_numba()
     linked_module: Any = None
     entries: set[str] = set()
@@ -126,7 +127,9 @@ def _entry_code(name: str, compile_result: Any, callees: list[Any]) -> str:
     """Return the LLVM code of an entry: it takes a row of values and calls a kernel with Numba's calling convention.
 
     Args:
-        callees: the kernels that the kernel takes as its first arguments.
+        name: name of the entry.
+        compile_result: compile result of the kernel.
+        callees: compile results of the kernels that the kernel takes as its first arguments.
     """
     context = cpu_target.target_context
     module = context.codegen()._create_empty_module(name)
@@ -195,7 +198,11 @@ def _as_value(builder: Any, number: Any, numba_type: Any) -> Any:
 
 
 def _hide_symbols_except(linked_module: Any, entries: set[str]) -> None:
-    """Make all symbols but the entries internal, so that levels do not share code, and remove unused code."""
+    """Make all symbols but the entries internal, so that levels do not share code, and remove unused code.
+
+    Raises:
+        SystemExit: the code needs a function that neither `kernels.c` nor the C library has.
+    """
     for group, stub in (
         (linked_module.functions, "define ptr @{}() {{ ret ptr null }}"),
         (linked_module.global_variables, "@{} = global ptr null"),

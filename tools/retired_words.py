@@ -76,15 +76,17 @@ def main(arguments: list[str]) -> int:
         path = ROOT / name
         if path.suffix not in SUFFIXES or not path.exists():
             continue
-        remarks = [(0, path.stem, find_remark(path.stem))]
+        checked_names = [(0, path.stem, find_remark(path.stem))]
         if not only_files:
             find_identifiers = python_identifiers if path.suffix == ".py" else typescript_identifiers
             text = path.read_text(encoding="utf-8")
-            remarks += [(line, identifier, find_remark(identifier)) for line, identifier in find_identifiers(text)]
-        for line, identifier, message in sorted(set(remarks), key=lambda remark: (remark[0], remark[1])):
-            if message:
+            checked_names += [
+                (line, identifier, find_remark(identifier)) for line, identifier in find_identifiers(text)
+            ]
+        for line, identifier, remark in sorted(set(checked_names), key=lambda result: (result[0], result[1])):
+            if remark:
                 count += 1
-                print(f"{name}:{line}: {identifier}: {message}")
+                print(f"{name}:{line}: {identifier}: {remark}")
     if count:
         print(f"{count} retired word{'' if count == 1 else 's'}; see tools/retired_words.toml")
     return 1 if count else 0

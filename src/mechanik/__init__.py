@@ -1,6 +1,7 @@
 """Mechanik: inverse kinematics of serial arms, trees and mechanisms with closed loops.
 
-Units are SI: m, rad, kg, s. Poses are 4x4 matrices in the world frame; quaternions are wxyz.
+Units are SI: m, rad, kg, s. Poses are 4x4 matrices, in the world frame unless another frame is named. Quaternions are
+wxyz.
 
 Example:
     >>> arm = mk.gallery.panda()
@@ -215,7 +216,7 @@ __all__ = [
     "warm_up",
 ]
 
-# These modules are imported on first use: importing them takes most of the time, and no program needs all of them.
+# The modules of these names are imported on first use: they take most of the import time, and no program needs all.
 _LAZY_NAMES = {
     "compare": "mechanik.comparison",
     "Studio": "mechanik.studio.studio_api",

@@ -1,6 +1,6 @@
 """The exceptions of Mechanik; each message says what is wrong, where, and what to do.
 
-All exceptions derive from `MechanikError` and from the matching built-in exception (`ValueError`, `KeyError`, ...), so
+Each exception derives from `MechanikError` and from the matching built-in exception (`ValueError`, `KeyError`, ...), so
 callers may catch either.
 """
 
@@ -23,7 +23,7 @@ class MechanikError(Exception):
 
 
 class UnknownName(MechanikError, KeyError):
-    """A name that does not exist; the message suggests similar names.
+    """A name that does not exist; the message suggests a similar name or lists existing names.
 
     Args:
         kind: kind of the object, such as "link".
@@ -181,8 +181,8 @@ class BatchMismatch(MechanikError, ValueError):
 
 
 class PlanningError(MechanikError, RuntimeError):
-    """No path or timing was found: start or goal is invalid, or the time limit was reached."""
+    """No path or no time profile was found, for example for an invalid start or within the time limit."""
 
 
 class KernelsUnavailable(MechanikError, RuntimeError):
-    """The selected kernel tier is unknown or not available on this machine."""
+    """The selected kernel tier is unknown or not available, or kernels cannot be compiled on this machine."""

@@ -41,7 +41,7 @@ def seconds_per_call(
         max_calls: largest number of calls; it has priority over `min_seconds`.
 
     Returns:
-        Processor time per call, s; 0 only if `max_calls` calls take no measurable time.
+        Processor time per call, s; 0 if all calls together take no measurable time.
     """
     total_call_count, next_call_count, start = 0, 1, time.process_time()
     while True:

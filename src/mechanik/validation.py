@@ -141,17 +141,23 @@ def as_limits(limits: Any, size: int, label: str) -> list[Array]:
 
 
 QUATERNION_TOLERANCE = 1e-3
-"""Largest deviation of the norm of a quaternion from 1. Rounding in text files causes a smaller deviation, most wrong
+"""Largest deviation of the norm of a quaternion from 1. Rounding in text files causes a smaller deviation; most wrong
 arguments have a larger one."""
 
 
 def as_point(point: ArrayLike, label: str) -> Array:
-    """Return a finite read-only point (3,)."""
+    """Return a finite read-only point (3,); raises the exceptions of `as_vector`."""
     return read_only(as_vector(point, 3, label))
 
 
 def as_direction(direction: ArrayLike, label: str) -> Array:
-    """Return a read-only unit vector (3,) along a vector of any length except zero; raises `NotARotation` for zero."""
+    """Return a read-only unit vector (3,) along a vector of any length except zero.
+
+    Raises:
+        ShapeError: the vector does not consist of three numbers.
+        NotFinite: a number is not finite.
+        NotARotation: the vector is zero.
+    """
     vector = as_vector(direction, 3, label)
     # a unit vector is not changed, so that saving and loading gives the same numbers
     return read_only(vector if abs(vector @ vector - 1.0) < 2e-15 else unit(vector, label))
@@ -161,6 +167,8 @@ def as_quaternion(wxyz: ArrayLike, label: str) -> Array:
     """Return a read-only unit quaternion wxyz (4,).
 
     Raises:
+        ShapeError: the argument does not consist of four numbers.
+        NotFinite: a number is not finite.
         NotARotation: the norm differs from 1 by more than `QUATERNION_TOLERANCE`.
     """
     values = as_vector(wxyz, 4, label)
@@ -171,7 +179,13 @@ def as_quaternion(wxyz: ArrayLike, label: str) -> Array:
 
 
 def as_rotation_matrix(rotation: ArrayLike | Pose, label: str) -> Array:
-    """Return a read-only rotation matrix (3, 3) from a matrix, a quaternion wxyz (4,), a pose (4, 4) or a `Pose`."""
+    """Return a read-only rotation matrix (3, 3) from a matrix, a quaternion wxyz (4,), a pose (4, 4) or a `Pose`.
+
+    Raises:
+        ShapeError: the argument has another shape.
+        NotFinite: a number is not finite.
+        NotARotation: the matrix or the quaternion is not a rotation.
+    """
     if isinstance(rotation, Pose):
         return read_only(quaternion.to_matrix(rotation.wxyz))
     try:
@@ -199,7 +213,13 @@ def as_rotation_matrix(rotation: ArrayLike | Pose, label: str) -> Array:
 
 
 def as_single_pose(pose: ArrayLike | Pose, label: str) -> Array:
-    """Return a read-only pose (4, 4) from a `Pose` or a matrix; raises `ShapeError` for a batch."""
+    """Return a read-only pose (4, 4) from a `Pose` or a matrix.
+
+    Raises:
+        ShapeError: the argument is not one pose.
+        NotFinite: a number is not finite.
+        NotARotation: the rotation or the last row is invalid.
+    """
     if isinstance(pose, Pose):
         return read_only(pose.matrix)
     X = np.array(as_pose_matrix(pose, label))
@@ -231,7 +251,13 @@ def check_sizes(owner: object, *lengths: float) -> None:
 def as_finite_array(owner: str, values: ArrayLike) -> Array:
     """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes.
 
-    `owner` is the subject of error messages.
+    Args:
+        owner: subject of error messages.
+        values: numbers, of any shape.
+
+    Raises:
+        ShapeError: the argument is not an array of numbers.
+        NotFinite: a number is not finite.
     """
     try:
         array = np.array(values, dtype=np.float64) + 0.0
