@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import math
 import re
 import zipfile
@@ -119,6 +120,21 @@ def test_a_dh_table_is_edited_live(studio):
     studio.wait("document.querySelector(a).textContent !== ''", named("editor-error"))
     assert studio.eval("m.store.model.links.length") == links + 1, "what cannot be read changes nothing"
     assert studio.page.input_value(named("editor")) == "[[1, 2", "and is not lost"
+
+
+def test_limits_stay_with_their_rows_when_a_row_of_a_dh_table_is_removed(studio):
+    """Once the last limits and kinds were removed, whichever row it was."""
+    open_tab(studio, "model")
+    studio.page.click(named("new-dh"))
+    studio.wait("m.store.model.source_kind === 'dh'")
+    rows, limits = [[0.1, 0, 90, 0], [0, 0.2, 0, 0], [0.3, 0, 90, 0]], [[-10, 10], [-20, 20], [-0.3, 0.3]]
+    table = {"convention": "classic", "degrees": True, "kinds": "RRP", "rows": rows, "limits": limits}
+    studio.page.fill(named("editor"), json.dumps({"mechanik": 1, "dh": table}))
+    studio.wait("m.store.model.dofs.length === 3")
+    studio.page.click("[title='Remove row 1']")
+    studio.wait("m.store.model.dofs.length === 2")
+    changed_table = json.loads(studio.page.input_value(named("editor")))["dh"]
+    assert (changed_table["rows"], changed_table["limits"], changed_table["kinds"]) == (rows[1:], limits[1:], "RP")
 
 
 def test_an_arm_is_made_from_a_list_of_lengths(studio):

@@ -84,10 +84,15 @@ export class DhTableView {
 
   private changeRows(change: (rows: number[][]) => void): void {
     if (!this.table) return;
-    const rows = this.table.rows.map((row) => [...row]);
+    const copies = this.table.rows.map((row) => [...row]);
+    const rows = [...copies];
     change(rows);
     if (rows.length === 0) return;
-    const text = writeDh(this.table, rows);
+    const text = writeDh(
+      this.table,
+      rows,
+      rows.map((row) => copies.indexOf(row)),
+    );
     this.show(text);
     this.onChange(text);
   }

@@ -38,10 +38,12 @@ export function readDh(text: string): DhTable | null {
 }
 
 /**
- * The text with new rows. If the number of rows has changed, limits, values and kinds are cut or extended at the end,
- * and lists of names are removed. Changes `table.data`.
+ * The text with new rows. Limits, values and kinds stay with their rows. If the number of rows has changed, lists of
+ * names are removed. Changes `table.data`.
+ *
+ * oldIndices: for each new row, its index in `table.rows`; -1 for a row that was added.
  */
-export function writeDh(table: DhTable, rows: number[][]): string {
+export function writeDh(table: DhTable, rows: number[][], oldIndices: number[]): string {
   const { container } = table;
   const [oldLength, newLength] = [table.rows.length, rows.length];
   for (const name of ["limits", "values", "joints", "kinds", "links"]) {
@@ -50,11 +52,10 @@ export function writeDh(table: DhTable, rows: number[][]): string {
     if (newLength === oldLength || !(Array.isArray(list) || isKindString)) continue;
     if (name === "joints" || name === "links")
       delete container[name]; // default names exist for any number of rows
-    else if (isKindString) container[name] = String(list).padEnd(newLength, "R").slice(0, newLength);
+    else if (isKindString) container[name] = oldIndices.map((k) => String(list)[k] ?? "R").join("");
     else if (Array.isArray(list))
-      container[name] = Array.from(
-        { length: newLength },
-        (_, k) => (list as unknown[])[k] ?? (name === "limits" ? null : name === "kinds" ? "R" : 0),
+      container[name] = oldIndices.map(
+        (k) => (list as unknown[])[k] ?? (name === "limits" ? null : name === "kinds" ? "R" : 0),
       );
   }
   container["rows"] = rows;
