@@ -197,7 +197,7 @@ export class GoalCard {
   /** Fields for `at`: a point or a direction in the frame of the link. */
   private linkPointFields(meaning: "point" | "direction"): HTMLElement {
     const fields = ["x", "y", "z"].map((name, k) =>
-      this.field(`at ${name}`, "length", this.goal.at[k] ?? 0, (value) => {
+      this.field(`at ${name}`, meaning === "direction" ? "plain" : "length", this.goal.at[k] ?? 0, (value) => {
         const at: GoalInfo["at"] = [...this.goal.at];
         at[k] = value;
         this.request({ at });

@@ -57,7 +57,8 @@ export class NumberField {
     const unit = this.unit();
     const number = value * unit.factor;
     const decimalPlaces = this.options.decimalPlaces ?? unit.decimals;
-    if (number !== 0 && Math.abs(number) < 0.5 * 10 ** -decimalPlaces && this.options.quantity === undefined)
+    const isPlain = (this.options.quantity ?? "plain") === "plain";
+    if (number !== 0 && Math.abs(number) < 0.5 * 10 ** -decimalPlaces && isPlain)
       return number.toExponential(1);
     return decimals(number, decimalPlaces);
   }
