@@ -12,7 +12,17 @@ import mechanik as mk
 from mechanik.errors import InvalidOperation
 from mechanik.solver import METHODS
 from mechanik.studio.messages.events import Solving
-from mechanik.studio.messages.requests import AddGoal, RemoveGoal, SetDofValue, SetRest, SetSolver, Undo
+from mechanik.studio.messages.requests import (
+    AddGoal,
+    AddObstacle,
+    EndDrag,
+    RemoveGoal,
+    SetDofValue,
+    SetRest,
+    SetSolver,
+    StartObstacleDrag,
+    Undo,
+)
 from mechanik.studio.session.solve_spec import (
     MAX_WEIGHT_RATIO,
     SolveSpec,
@@ -111,3 +121,17 @@ def test_refusals_name_goals_and_methods_as_people_know_them() -> None:
     )
     with pytest.raises(InvalidOperation, match=r"^it is late$"), errors_for_users():
         raise InvalidOperation("it is late")
+
+
+@pytest.mark.parametrize("name", ["box 1", "box 2"])
+def test_an_edit_during_the_drag_of_an_obstacle_does_not_change_the_method(name: str) -> None:
+    """Once the first obstacle, whose index is the number of the goal of a link drag, was taken for a dragged link."""
+    with SessionHarness("dh6") as harness:
+        harness.ask(SetSolver("ccd", {}))
+        for _ in range(2):
+            harness.ask(AddObstacle(kind="box"))
+        harness.ask(StartObstacleDrag(obstacle=name))
+        harness.session.add_goal("point", "tool")
+        assert harness.session.active.solve_spec.solver == "ccd"
+        harness.ask(EndDrag())
+        assert harness.session.active.solve_spec.solver == "ccd"

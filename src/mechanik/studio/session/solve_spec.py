@@ -265,7 +265,8 @@ def make_solve_spec(
     objectives += edit_state.objectives.values()
     if drag is not None and drag.kind == "dof":
         objectives.append(drag_objective(dofs, drag.number, drag.values))
-    tracks_drag = drag is not None and (drag.kind == "dof" or drag.number == LINK_DRAG_GOAL)
+    is_link_drag = drag is not None and drag.kind == "goal" and drag.number == LINK_DRAG_GOAL
+    tracks_drag = is_link_drag or (drag is not None and drag.kind == "dof")
     lock = tuple(dofs[k].name for k in sorted(edit_state.locked_dofs))
     options = {} if tracks_drag else {name: value for name, value in edit_state.options.items() if value is not None}
     rest = any(value is not None for value in edit_state.rest_values)
