@@ -158,3 +158,21 @@ def test_a_goal_of_another_kind_is_met_where_its_link_is() -> None:
             harness.ask(ChangeGoal(goal.number, kind=kind))
             assert harness.rest().goals[0][7:].max() < 1e-6, kind
         assert np.abs(harness.session.q - q).max() < 1e-6
+
+
+def test_the_error_of_a_terrain_goal_follows_a_new_terrain_and_a_new_radius() -> None:
+    """Once state frames had the error for the terrain and the radius of the time when the goal was added."""
+    with SessionHarness("panda") as harness:
+        harness.session.set_terrain(FLAT)
+        number = harness.session.add_goal("on_terrain", TIP, sizes=(0.0, 0.0, 0.0))
+        raised = mk.Terrain(np.full((4, 4), 0.2), 2.0, (-3.0, -3.0))
+        changes = {
+            0.2: lambda: harness.session.set_terrain(raised),
+            0.3: lambda: harness.ask(ChangeGoal(goal=number, sizes=(0.1, 0.0, 0.0))),
+        }
+        for height, change in changes.items():
+            change()
+            frame = harness.rest()
+            k = [goal.number for goal in harness.goals.goals].index(number)
+            z = harness.session.mechanism.pose(TIP, harness.session.active.q)[2, 3]
+            assert frame.goals[k, 7] == pytest.approx(abs(z - height), abs=1e-6)

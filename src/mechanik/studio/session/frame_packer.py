@@ -8,7 +8,7 @@ needs besides q. It is immutable, so that the thread of the solver can use it wi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -261,6 +261,11 @@ class FrameStatus:
         return FrameStatus(status, tag, iterations=state.iterations, seconds=state.seconds)
 
 
+def _terrain_radii(goals: Sequence[InteractiveGoal]) -> dict[int, float]:
+    """Return the radius of the sphere of each `on_terrain` goal, m, by goal number."""
+    return {goal.number: goal.sizes[0] for goal in goals if goal.kind == "on_terrain"}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FramePacker:
     """Packs state frames of a model and its goals.
@@ -271,7 +276,9 @@ class FramePacker:
         goals: the goals.
         carried_from: for each goal that moves with its link, by goal number: the pose of the link in the world at the
             start of the drag, (4, 4).
-        terrains: terrain of each `on_terrain` goal, by goal number, offset by the radius of the sphere of the goal.
+        terrain: the terrain; None if there is none.
+        offset_terrains: terrain of each `on_terrain` goal, by goal number, offset by the radius of the sphere of the
+            goal.
     """
 
     revision: int
@@ -279,17 +286,18 @@ class FramePacker:
     index: ModelIndex
     goals: tuple[InteractiveGoal, ...] = ()
     carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
-    terrains: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
+    terrain: Terrain | None = None
+    offset_terrains: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
 
     def with_edit_state(
         self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
     ) -> FramePacker:
         """Return the packer for another edit state, drag and index; `goal_order` None: unchanged."""
-        terrains = self.terrains
-        if any((goal.kind == "on_terrain") != (goal.number in terrains) for goal in edit_state.goals):
-            terrains = goal_terrains(edit_state)
+        terrain, offset_terrains = edit_state.terrain, self.offset_terrains
+        if terrain is not self.terrain or _terrain_radii(edit_state.goals) != _terrain_radii(self.goals):
+            offset_terrains = goal_terrains(edit_state)
         goal_order = self.goal_order if goal_order is None else goal_order
-        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrains)
+        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrain, offset_terrains)
 
     def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
         """Return the state frame of the mechanism at q (nq,); `sequence` is its number, see `StateHeader`."""
@@ -326,7 +334,7 @@ class FramePacker:
             X_world_link = X[self.index.link_indices[goal.link]]
             goal_now = self._carried_goal(goal, X_world_link, centre)
             row[:7] = goal_now.pose
-            row[7:] = goal_error(goal_now, X_world_link, centre, self.terrains.get(goal.number))
+            row[7:] = goal_error(goal_now, X_world_link, centre, self.offset_terrains.get(goal.number))
         return rows
 
     def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:
@@ -341,7 +349,7 @@ class FramePacker:
         X_world_link_start = self.carried_from.get(goal.number)
         if X_world_link_start is None:
             return goal
-        terrain = self.terrains.get(goal.number)
+        terrain = self.offset_terrains.get(goal.number)
         return goal.with_pose_matrix(carried_goal_pose(goal, X_world_link_start, X_world_link, centre, terrain))
 
     def _centre_of_mass(self, X: Array) -> Array | None:

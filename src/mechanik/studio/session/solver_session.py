@@ -245,7 +245,9 @@ class SolverSession:
         self._adapted_spec = adapt_to_method(self._spec)
         self.adaptation_text = self._adapted_spec.adaptation_text
         self.live = make_live_solver(model.mechanism, self._adapted_spec, q)
-        self.frame_packer = FramePacker(revision, 0, model.index, edit_state.goals, {}, goal_terrains(edit_state))
+        self.frame_packer = FramePacker(
+            revision, 0, model.index, edit_state.goals, {}, edit_state.terrain, goal_terrains(edit_state)
+        )
         self.live.subscribe(self._on_state)
         self._set_live_targets(None)  # so that the first states carry the tag
 
