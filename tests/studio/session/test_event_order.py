@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from session_harness import PATIENCE
+from session_harness import PATIENCE, SessionHarness
 
-from mechanik.studio.messages.events import Event, Goals
+from mechanik.studio.messages.events import Event, Goals, StatusText
 from mechanik.studio.messages.message_codec import read_state
 from mechanik.studio.messages.requests import MoveGoal, OpenGallery
 from mechanik.studio.session import Session
@@ -44,3 +44,14 @@ def test_state_that_arrives_during_a_broadcast_of_goals_is_not_the_last_with_an_
             assert read_state(frames[-1]).header.order == order
     finally:
         session.close()
+
+
+def test_a_page_that_connects_while_nothing_moves_gets_the_status_text():
+    """Once the status was sent only after a change, so that a reloaded page had none."""
+    with SessionHarness("planar_2r") as harness:
+        harness.session.tick(1.0)
+        status = harness.last(StatusText)
+        harness.events.clear()
+        harness.session.send_everything()
+        harness.session.tick(2.0)
+        assert harness.all(StatusText) == [status]

@@ -236,9 +236,13 @@ class Session:
                 self.dragging.drag_to(update)
 
     def send_everything(self) -> None:
-        """Send the whole state, except status text and alternative solutions, to a page that has just connected."""
+        """Send the whole state, except alternative solutions, to a page that has just connected.
+
+        Status text and readouts follow with the next tick.
+        """
         with self.lock:
             self.broadcaster.send_everything()
+            self.clock.resend_status()
 
     def tick(self, now: float) -> None:
         """Advance animations, playback and status texts.

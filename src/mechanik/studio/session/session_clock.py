@@ -199,6 +199,10 @@ class SessionClock:
         """Give the next tick a time step of 0."""
         self._last_time = None
 
+    def resend_status(self) -> None:
+        """Send the status text with the next tick, also if it has not changed."""
+        self._last_status = None
+
     def _tick_scene(self, seconds: float) -> None:
         scene = self._state.scene
         if scene is None or not scene.is_moving or self._recorder.is_playing or not self._state.active.running:
