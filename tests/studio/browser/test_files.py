@@ -128,7 +128,8 @@ def test_limits_stay_with_their_rows_when_a_row_of_a_dh_table_is_removed(studio)
     studio.page.click(named("new-dh"))
     studio.wait("m.store.model.source_kind === 'dh'")
     rows, limits = [[0.1, 0, 90, 0], [0, 0.2, 0, 0], [0.3, 0, 90, 0]], [[-10, 10], [-20, 20], [-0.3, 0.3]]
-    table = {"convention": "classic", "degrees": True, "kinds": "RRP", "rows": rows, "limits": limits}
+    table = {"convention": "classic", "columns": "d a alpha theta", "degrees": True, "kinds": "RRP"}
+    table |= {"rows": rows, "limits": limits}
     studio.page.fill(named("editor"), json.dumps({"mechanik": 1, "dh": table}))
     studio.wait("m.store.model.dofs.length === 3")
     studio.page.click("[title='Remove row 1']")
