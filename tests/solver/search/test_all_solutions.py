@@ -352,3 +352,43 @@ def test_every_solution_satisfies_the_joint_constraints_also_over_several_revolu
     for q in solutions:
         assert abs(q[0] - 2.5 * q[1]) < 1e-9
         assert np.abs(arm.pose("tool", q)[:3, 3] - target).max() < 1e-8
+
+
+def mirrored_arms(limits=(-np.pi, np.pi)):
+    """Two arms in one joint constraint: the elbows mirror each other."""
+    builder = mk.Builder("mirrored arms")
+    for side, y in (("left", 0.5), ("right", -0.5)):
+        builder.revolute(f"{side} shoulder", "base", f"{side} upper", at=(0, y, 0), limits=limits)
+        builder.revolute(f"{side} elbow", f"{side} upper", f"{side} lower", at=(1, 0, 0), limits=limits)
+        builder.fixed(f"{side} wrist", f"{side} lower", f"{side} hand", at=(1, 0, 0))
+    builder.joint_constraint("mirror", {"left elbow": 1.0, "right elbow": 1.0})
+    mechanism = builder.build()
+    goals = [mk.PositionGoal("left hand", (1.2, 1.5, 0)), mk.PositionGoal("right hand", (1.2, -1.5, 0))]
+    return mechanism, mk.Solver(mechanism, goals)
+
+
+@pytest.mark.parametrize("limits", [None, (-np.pi, np.pi), (-9, 9)])
+@pytest.mark.parametrize("revolutions", [0, 1])
+def test_solutions_that_differ_by_full_rotations_of_constrained_joints_are_one_solution(limits, revolutions):
+    """Once each combination of full rotations that a descent ended at was a solution of its own."""
+    mechanism, solver = mirrored_arms(limits)
+    q0 = np.zeros(4)
+    names = mechanism.space.q_names
+    if limits != (-np.pi, np.pi):
+        q0[names.index("left elbow")], q0[names.index("right elbow")] = 6.0 * revolutions, -6.0 * revolutions
+    solutions = solver.solve_all(q0=q0, rng=np.random.default_rng(0))
+    assert len(solutions) == 2
+    for q in solutions:
+        assert abs(q[names.index("left elbow")] + q[names.index("right elbow")]) < 1e-9
+        assert np.abs(q - q0)[[names.index("left elbow"), names.index("right elbow")]].max() < np.pi + 1e-9
+        assert (q >= mechanism.space.lower).all()
+        assert (q <= mechanism.space.upper).all()
+
+
+def test_all_full_rotations_of_constrained_joints_keep_the_joint_constraint():
+    mechanism, solver = mirrored_arms((-9, 9))
+    left, right = (mechanism.space.q_names.index(f"{side} elbow") for side in ("left", "right"))
+    q = np.array(list(solver.solve_all(windings=True, rng=np.random.default_rng(0))))
+    assert np.abs(q[:, left] + q[:, right]).max() < 1e-9
+    assert {round(float(angle) / (2 * np.pi)) for angle in q[:, left]} == {-1, 0, 1}
+    assert len(np.unique(q.round(6), axis=0)) == len(q)

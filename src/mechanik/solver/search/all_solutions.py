@@ -228,8 +228,11 @@ def collect_solutions(
 
 
 def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -> tuple[Array, Indices]:
-    """Return each solution with all full rotations inside the limits; joints without limits are not changed."""
-    angle_columns = constraints.columns[constraints.is_angle]
+    """Return each solution with all full rotations inside the limits; joints without limits are not changed.
+
+    Combinations that violate a joint constraint are left out.
+    """
+    angle_columns = constraints.columns[constraints.is_periodic]
     angle_columns = angle_columns[
         np.isfinite(constraints.lower[angle_columns]) & np.isfinite(constraints.upper[angle_columns])
     ]
@@ -250,7 +253,9 @@ def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -
             )
             configurations.append(configuration)
             components.append(index)
-    return np.array(configurations), np.array(components, dtype=np.int64)
+    all_q = np.array(configurations)
+    holds = constraints.joint_constraints_hold(all_q)
+    return all_q[holds], np.array(components, dtype=np.int64)[holds]
 
 
 def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:

@@ -17,6 +17,7 @@ from mechanik.objectives.constraint_relations import (
     closure_relations,
     cone_relations,
     joint_constraint_relations,
+    joint_constraint_residuals,
 )
 from mechanik.objectives.joint_goals import JointObjective
 from mechanik.objectives.objective import length_row_mask
@@ -55,6 +56,9 @@ ROUNDING_RESIDUAL = 1e-13
 RESIDUAL_TOLERANCE = 1e-9
 """Scaled units; constraints with smaller residuals are satisfied. It is far below the default tolerances of
 objectives, 1e-6 m and 1e-6 rad."""
+SHIFT_TOLERANCE = 1e-6
+"""Error of a joint constraint, divided by the sum of its absolute coefficients, above which it does not hold after a
+shift by full rotations. It is above rounding errors, and far below the effect of a full rotation."""
 DAMPING = 1e-12
 """Damping of Newton's method, so small that it acts only in nearly singular directions."""
 NEWTON_STEPS = 14
@@ -76,7 +80,8 @@ class ConstraintSystem:
         moving_dofs: (n,) indices into v of the dofs that may move.
         columns: (n,) indices of these dofs into q; -1 for dofs of spherical joints.
         unit: (n,) joint step per unit of u, rad or m.
-        is_angle: (n,) whether values that differ by full rotations are equivalent.
+        is_periodic: (n,) whether poses and objectives are the same after a full rotation of the dof.
+        is_angle: (n,) whether, in addition, the dof is in no joint constraint, so that it can be shifted alone.
         lower, upper: (nq,) limits, rad or m.
     """
 
@@ -106,13 +111,18 @@ class ConstraintSystem:
         self.columns = column_of[self.moving_dofs]
         self.unit = np.where(space.rotates[self.moving_dofs], 1.0, length_unit)
         self._relations = [objective.relations(mechanism) for objective in self.objectives]
-        self.is_angle = self._find_angles()
+        self._joint_constraint_relations = tuple(joint_constraint_relations(mechanism).values())
+        self.is_periodic = self._find_periodic_dofs()
+        constrained_names = {name for relation in self._joint_constraint_relations for name, _ in relation.polynomials}
+        self.is_angle = self.is_periodic & np.array(
+            [column < 0 or space.q_names[column] not in constrained_names for column in self.columns.tolist()], np.bool_
+        )
         self._constraint_relations = [
             relation
             for closure in mechanism.closures.values()
             for relation in (*closure_relations(mechanism, closure), *closure_limit_relations(mechanism, closure))
         ]
-        self._constraint_relations += joint_constraint_relations(mechanism).values()
+        self._constraint_relations += self._joint_constraint_relations
         self._constraint_relations += [
             relation for relations in cone_relations(mechanism).values() for relation in relations
         ]
@@ -121,6 +131,7 @@ class ConstraintSystem:
         self._has_spherical_joints = bool((self.columns < 0).any())
         self._scalar_columns = self.columns[self.columns >= 0]
         self._angle_columns = self.columns[self.is_angle]
+        self._constrained_angle_columns = self.columns[self.is_periodic & ~self.is_angle]
         self._prismatic_columns = self.columns[~self.is_angle & (self.columns >= 0)]
 
     @property
@@ -146,7 +157,7 @@ class ConstraintSystem:
             u = self.mechanism.space.difference(a, b)[..., self.moving_dofs] / self.unit
         else:
             u = (b - a)[..., self.columns] / self.unit
-        return np.where(self.is_angle, u - TWO_PI * np.round(u / TWO_PI), u)
+        return np.where(self.is_periodic, u - TWO_PI * np.round(u / TWO_PI), u)
 
     def distance(self, a: Array, b: Array) -> Array:
         """Return the distance (...) from `a` to `b` over the moving dofs, rad and m, not reduced by full rotations."""
@@ -155,6 +166,8 @@ class ConstraintSystem:
     def unwrap(self, q: Array, near: Array) -> tuple[Array, Mask]:
         """Shift the angles of `q` (K, nq) by full rotations as near to `near` (nq,) as the limits allow.
 
+        Angles of joint constraints are shifted together, and only if the joint constraints still hold.
+
         Returns:
             The configurations (K, nq), and whether they are inside the limits (K,).
         """
@@ -162,12 +175,26 @@ class ConstraintSystem:
         k = self._angle_columns
         if len(k):
             unwrapped_q[:, k], is_inside = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
+        k = self._constrained_angle_columns
+        if len(k):
+            shifted_q = unwrapped_q.copy()
+            shifted_q[:, k], is_shiftable = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
+            is_shiftable &= self.joint_constraints_hold(shifted_q)
+            unwrapped_q = np.where(is_shiftable[:, None], shifted_q, unwrapped_q)
         k = self._prismatic_columns
         if len(k):
-            is_inside = is_inside & self.are_prismatic_within_limits(q)
-            clipped_values = np.clip(q[:, k], self.lower[k], self.upper[k])
-            unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, q[:, k])
+            is_inside = is_inside & self.are_prismatic_within_limits(unwrapped_q)
+            clipped_values = np.clip(unwrapped_q[:, k], self.lower[k], self.upper[k])
+            unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, unwrapped_q[:, k])
         return unwrapped_q, is_inside
+
+    def joint_constraints_hold(self, q: Array) -> Mask:
+        """Return whether all joint constraints hold at `q` (K, nq) within `SHIFT_TOLERANCE`, as a mask (K,)."""
+        holds = np.ones(len(q), dtype=np.bool_)
+        for relation in self._joint_constraint_relations:
+            scale = sum(float(np.abs(coefficients).sum()) for _, coefficients in relation.polynomials)
+            holds &= np.abs(joint_constraint_residuals(self.mechanism, relation, q)) <= SHIFT_TOLERANCE * scale
+        return holds
 
     def are_prismatic_within_limits(self, q: Array) -> Mask:
         """Return whether the values that are not angles are inside their limits, as a mask (K,)."""
@@ -268,11 +295,11 @@ class ConstraintSystem:
 
     # ---- private ----------------------------------------------------------------------------
 
-    def _find_angles(self) -> Mask:
-        """Return the mask (n,) of the angles for which values that differ by full rotations are equivalent.
+    def _find_periodic_dofs(self) -> Mask:
+        """Return the mask (n,) of the dofs for which poses and objectives are the same after a full rotation.
 
-        They are not equivalent if the joint is part of a joint constraint, if a joint target counts full revolutions,
-        or if a mimic joint follows with a ratio that is not an integer.
+        They are not the same if a joint target counts full revolutions, or if a mimic joint follows with a ratio that
+        is not an integer. Joint constraints are not considered.
         """
         nodes = self.mechanism.kinematics.nodes
         exact_names = {
@@ -282,19 +309,17 @@ class ConstraintSystem:
             if relation.kind is RelationKind.JOINT_VALUE
             and not (isinstance(objective, JointObjective) and objective.angle_mode == "nearest")
         }
-        for relation in joint_constraint_relations(self.mechanism).values():
-            exact_names.update(name for name, _ in relation.polynomials)
         names = self.mechanism.space.q_names
-        is_angle = np.zeros(len(self.moving_dofs), dtype=np.bool_)
+        mask = np.zeros(len(self.moving_dofs), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
             joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & (nodes[:, NODE_KIND] <= REVOLUTE + 1)]
             is_periodic = bool(
                 (joint_nodes[:, NODE_KIND] == REVOLUTE).all()
                 and (joint_nodes[:, NODE_RATIO] == np.round(joint_nodes[:, NODE_RATIO])).all()
             )
-            is_angle[k] = column >= 0 and is_periodic and self.unit[k] == 1.0 and names[column] not in exact_names
-            is_angle[k] &= bool(self.mechanism.space.rotates[self.moving_dofs[k]])
-        return is_angle
+            mask[k] = column >= 0 and is_periodic and self.unit[k] == 1.0 and names[column] not in exact_names
+            mask[k] &= bool(self.mechanism.space.rotates[self.moving_dofs[k]])
+        return mask
 
     def _only_pose(self) -> Relation | None:
         """Return the relation if the only constraint is a pose of one link in the world frame, or components of it."""

@@ -257,7 +257,7 @@ def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotion
 
 def unwrap_along(constraints: ConstraintSystem, path: Array) -> Array:
     """Return the path (p, nq) with angles shifted by full rotations such that they are continuous."""
-    path, k = path.copy(), constraints.columns[constraints.is_angle]
+    path, k = path.copy(), constraints.columns[constraints.is_periodic]
     path[:, k] = np.unwrap(path[:, k], axis=0)
     return path
 
@@ -289,7 +289,7 @@ def arcs_within_limits(constraints: ConstraintSystem, curve: SelfMotionCurve) ->
     if is_inside.all() or not is_inside.any():
         return [curve] if is_inside.all() else []
     if curve.is_closed:  # start outside the limits, so that no arc is split
-        k, k_angle = int(np.argmin(is_inside)), constraints.columns[constraints.is_angle]
+        k, k_angle = int(np.argmin(is_inside)), constraints.columns[constraints.is_periodic]
         revolution = np.zeros_like(q[0])
         revolution[k_angle] = TWO_PI * np.round((q[-1] - q[0])[k_angle] / TWO_PI)
         q = np.concatenate([q[k:], q[: k + 1] + revolution])
