@@ -18,11 +18,11 @@ from mechanik.spatial.array import Array
 EDGE_DIVISIONS = 5
 """Parts of each icosahedron edge; 5 gives 252 points. More parts give a tighter hull and slower distance queries."""
 MAX_EXCESS = 0.012
-"""Upper bound of the distance by which the hull extends beyond the ellipsoid, as a ratio to each radius."""
+"""Ratio. The hull is inside the ellipsoid with radii larger by this ratio."""
 
 
 def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:
-    """Return a sphere for equal radii, otherwise a hull that contains the ellipsoid and is at most `MAX_EXCESS` larger.
+    """Return a sphere for equal radii, otherwise a convex mesh around the ellipsoid; see `MAX_EXCESS`.
 
     Args:
         radii: along x, y and z; m.

@@ -29,7 +29,7 @@ READERS = {"URDF": read_urdf, "MJCF": read_mjcf, "SDF": read_sdf, "JSON": read_j
 WRITERS = {".urdf": write_urdf, ".json": write_json}
 """The writer of each file suffix."""
 LOSSES = {".urdf": urdf_losses}
-"""For each suffix whose format cannot express every mechanism: a function that lists the content it leaves out."""
+"""For each suffix whose format cannot express every mechanism: a function that lists the lost content."""
 ROOT_ELEMENTS = {"robot": "URDF", "mujoco": "MJCF", "mujocoinclude": "MJCF", "sdf": "SDF"}
 """The XML format of each root element."""
 
@@ -41,11 +41,10 @@ _START_TAG = re.compile(r"\s*<([A-Za-z_][\w.:-]*)")
 def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None = None, **options: Any) -> Mechanism:
     """Load a mechanism from a URDF, MJCF, SDF or JSON file, or from its text.
 
-    The content decides the format, not the suffix. Text begins with `<` or `{`.
+    The content decides the format, not the suffix. A string that begins with `<` or `{` is the text itself.
 
     Args:
-        source: a path, or the text itself. MJCF needs the package `mujoco`. JSON is the format of Mechanik: a
-            mechanism, a DH table or an arm list.
+        source: a path, or the text itself. JSON is the format of Mechanik: a mechanism, a DH table or an arm list.
         srdf: path or text of an SRDF that belongs to the model. Its disabled collisions become `allowed_collisions`,
             and its group states become named configurations.
         options: options of the chosen reader: `base`, `mimic`, `trim`, `packages` and `closures` for URDF, `sites` for
@@ -119,8 +118,8 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
         path: the file; its suffix, .json or .urdf, chooses the format.
 
     Returns:
-        One sentence for each kind of content that the file does not contain. The list is empty if the file is complete,
-        which is always so for JSON.
+        One sentence for each kind of content that the file does not contain or that is converted. The list is empty for
+        JSON.
 
     Raises:
         FormatError: the suffix is neither .json nor .urdf, or the mechanism has content that cannot be written and read

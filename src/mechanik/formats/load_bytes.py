@@ -1,9 +1,9 @@
-"""Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes. No file on disk is
-opened.
+"""Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes.
 
-A zip is unpacked into memory after a check of its table of contents. The check rejects names that lead out of the zip,
-links, encrypted members, duplicate names, too many members or bytes, and too high compression ratios. The size limit
-is checked for the sizes in the table, and again for the unpacked bytes. A zip inside the zip is not unpacked.
+No file on disk is opened. A zip is unpacked into memory after a check of its table of contents. The check rejects names
+that lead out of the zip, links, encrypted members, duplicate names, too many members or bytes, and too high compression
+ratios. The size limit is checked for the sizes in the table, and again for the unpacked bytes. A zip inside the zip is
+not unpacked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mechanik.model.mesh_files import MeshDependencies
 from mechanik.model.shapes import Mesh
 
 MAX_ZIP_FILES = 2_000
-"""Largest number of members of a zip."""
+"""Largest number of members (files and folders) of a zip."""
 MAX_UNPACKED_BYTES = 256 * 2**20
 """Bytes that all members of a zip may have together after unpacking."""
 MAX_COMPRESSION_RATIO = 200
@@ -73,7 +73,7 @@ def unzip(data: bytes, message_prefix: str) -> dict[str, bytes]:
     Raises:
         FormatError: the zip is broken, or violates a limit of this module.
     """
-    _check_table_of_contents(data, message_prefix)
+    _check_end_record(data, message_prefix)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = _read_members(archive.infolist(), message_prefix)
@@ -91,8 +91,8 @@ def unzip(data: bytes, message_prefix: str) -> dict[str, bytes]:
     return files
 
 
-def _check_table_of_contents(data: bytes, message_prefix: str) -> None:
-    """Check the end record of a zip, which has the size of the table of contents, before `zipfile` reads the table."""
+def _check_end_record(data: bytes, message_prefix: str) -> None:
+    """Check the end record of a zip, which states the size of the table of contents, before the table is read."""
     offset = data.rfind(_END_RECORD, max(0, len(data) - _END_RECORD_BYTES - 2**16))
     if offset < 0 or len(data) < offset + _END_RECORD_BYTES:
         raise FormatError(f"{message_prefix}the zip seems truncated; create it again")
@@ -146,7 +146,7 @@ def _read_member_name(info: zipfile.ZipInfo, message_prefix: str) -> str:
         raise FormatError(f"{message_prefix}the zip contains an invalid name of {len(name)} characters, {quoted_name}")
     if name.startswith("/") or ".." in parts or "\\" in name or re.match("[A-Za-z]:", name):
         raise FormatError(
-            f"{message_prefix}the name {quoted_name} leads out of the zip; "
+            f"{message_prefix}the name {quoted_name} is not allowed in a zip; "
             "names must be relative, with '/' and without '..'"
         )
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
@@ -314,14 +314,14 @@ def load_bytes(name: str, data: bytes) -> tuple[Mechanism, dict[str, bytes]]:
 
     Args:
         name: the file name. It is used in messages, for a model without a name, and to choose among several models of a
-            zip; the file is never opened.
+            zip; no file of this name is opened.
         data: a URDF, MJCF, SDF or JSON of Mechanik (a mechanism, a DH table, an arm list), or a zip that contains such
             a file and its meshes.
 
     Returns:
         The mechanism, whose meshes have no `path`, and the files of the zip that it uses. Meshes are listed by their
-        `uri`, textures by the `texture` of the material, and files beside a mesh by the name that `MeshDependencies`
-        gives them.
+        `uri`, textures by the `texture` of the material, and files that a mesh references by the name that
+        `MeshDependencies` gives them.
 
     Raises:
         FormatError: the data cannot be read or is not allowed; the message says why.
@@ -366,9 +366,12 @@ def _check_model_data(name: str, data: bytes) -> bytes:
 
 
 def _find_model(files: dict[str, bytes], zip_name: str) -> str:
-    """Return the name of the model in a zip: the model that no other file includes, in the topmost folder.
+    """Return the name of the model in a zip: of the models that no other file includes, the one in the topmost folder.
 
-    Of several such models, the one with the name of the zip is returned; if there is none, an error is raised.
+    Of several such models, the one with the name of the zip is returned.
+
+    Raises:
+        FormatError: there is no model, or the name of the zip does not select one of several.
     """
     included_names = {
         PurePosixPath((mjcf_file or uri).decode(errors="replace").replace("\\", "/")).name

@@ -1,7 +1,7 @@
 """Checks of a mechanism or a model file for errors, probable mistakes and unusual content; see `check`.
 
 A rule is a generator that takes a mechanism and yields findings; `RULES` lists all rules. For a URDF that cannot be
-read, `check_urdf` lists all faults, while the reader stops at the first one.
+read, `check_urdf` lists faults of all links and joints, while the reader stops at the first fault.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Finding:
 
 
 MAX_MESH_SCALE, MIN_MESH_SCALE = 100.0, 1e-5
-"""Ratios. Meshes are in m, mm (scale 0.001) or inches; a scale beyond these bounds suggests a wrong unit."""
+"""Ratios. Meshes are in m, mm (scale 0.001) or inches; a scale at or beyond these bounds suggests a wrong unit."""
 MAX_JOINT_OFFSET = 100.0
 """m between a joint and the frame of its parent; a larger offset suggests mm instead of m."""
 
@@ -161,8 +161,7 @@ def _is_physical(inertial: Inertial) -> bool:
 
 
 CHECK_TOLERANCE = 1e-6
-"""m and rad; smaller gaps of loops, violations of limits, and errors of joint constraints (relative to their scale) are
-not reported."""
+"""m and rad; smaller gaps and violations are not reported. For joint constraints, relative to their scale."""
 DEGREES_THRESHOLD = 45.0
 """rad (seven revolutions). A limit of this size or more is probably in degrees: few joints rotate so far, and most
 limits in degrees are above 45."""
@@ -284,7 +283,10 @@ def _is_floating(joint: Joint) -> bool:
 
 
 def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
-    """List all faults of a URDF that the reader rejects; empty if it cannot be opened, or is not XML or not a URDF."""
+    """List faults of all links and joints of a URDF that the reader rejects, and the warnings.
+
+    The list is empty if the file cannot be opened, or is not XML or not a URDF.
+    """
     try:
         urdf_source = open_source(source)
         robot = parse_xml(urdf_source)
@@ -420,7 +422,8 @@ def check(model: Mechanism | str | os.PathLike[str]) -> list[Finding]:
     """List what is wrong (error), probably wrong (warning) or worth knowing (note) in a model, the worst first.
 
     Args:
-        model: a mechanism, or a path or text for `load`. For a URDF that cannot be read, all its faults are listed.
+        model: a mechanism, or a path or text for `load`. For a URDF that cannot be read, faults of all
+            links and joints are listed, not only the first.
 
     Returns:
         The findings; empty if there is nothing to report.
@@ -518,4 +521,4 @@ RULES: tuple[Callable[[Mechanism], Iterator[Finding]], ...] = (
     check_masses,
     check_scale,
 )
-"""All rules; findings of the same severity are in this order."""
+"""All rules. Their findings of the same severity are in this order, after the warnings of the reader."""

@@ -1,7 +1,7 @@
 """Sources of model data (text, files, memory), and resolution of the files that a model names.
 
-A model names files by `package://`, `model://`, `file://`, relative or absolute paths. A path, also after `file://`, is
-first tried as it is, relative to the folder of the model; then step 3 follows. The search order of a package is:
+A model names files by `package://`, `model://`, `file://`, relative or absolute paths. On disk, a file of a package
+(`package://` or `model://`) is searched in this order:
 
 1. the folders that the caller gave by package name, even if a copy is nearer to the model;
 2. the folder of the model and the folders above it, if they have the name of the package or contain a folder of that
@@ -9,6 +9,9 @@ first tried as it is, relative to the folder of the model; then step 3 follows. 
 3. the end of the path, in the folder of the model and up to seven folders above it;
 4. ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. They come last: a robot copied with its meshes has priority over an installed
    one.
+
+A path, also after `file://`, is first tried as it is, from the folder of the model if it is relative; then step 3
+follows.
 """
 
 from __future__ import annotations
@@ -112,7 +115,8 @@ class Source:
 def is_text(source: object) -> bool:
     """Return whether a string is the model itself, and not a path.
 
-    A model begins with `<` or `{`, is a list in brackets, has a line break, or is longer than a path can be.
+    It is the model if it begins with `<` or `{`, is a list in brackets, has a line break, or is longer than a path can
+    be.
     """
     if not isinstance(source, str):
         return False
@@ -293,19 +297,19 @@ class DiskFileResolver:
         """Find a file by the end of its path, such as `b/c.stl` of `package://a/b/c.stl`.
 
         The search begins in the folder of the model and goes upwards. In each folder the longest ending is tried first.
-        `c.stl` alone is searched only beside the model.
+        The file name alone, `c.stl`, is searched only in the folder of the model.
         """
         key = "/".join(parts[:-1])
-        if key in self._last_match:  # files of one folder usually have the same location
-            folder, first_part = self._last_match[key]
-            candidate = folder.joinpath(*parts[first_part:])
+        if key in self._last_match:  # files that a model names in one folder are usually in one folder on disk
+            folder, start = self._last_match[key]
+            candidate = folder.joinpath(*parts[start:])
             if os.path.isfile(candidate):
                 return candidate
         for level, folder in enumerate(self._search_folders[:MAX_SEARCH_FOLDERS]):
-            for first_part in range(len(parts) if level == 0 else len(parts) - 1):
-                candidate = folder.joinpath(*parts[first_part:])
+            for start in range(len(parts) if level == 0 else len(parts) - 1):
+                candidate = folder.joinpath(*parts[start:])
                 if os.path.isfile(candidate):
-                    self._last_match[key] = folder, first_part
+                    self._last_match[key] = folder, start
                     return candidate
         return None
 
@@ -333,7 +337,7 @@ def package_hint(uri: str) -> str:
 
 
 def _file_uri_path(uri_path: str) -> str:
-    """Return the path of `file://` + uri_path, with or without `localhost`; on Windows `/C:/...` becomes `C:/...`."""
+    """Return the path of `file://` + uri_path without the host `localhost`; on Windows `/C:/...` becomes `C:/...`."""
     path = unquote(uri_path).removeprefix("localhost/") if uri_path.startswith("localhost/") else unquote(uri_path)
     if uri_path.startswith("localhost/"):
         path = "/" + path

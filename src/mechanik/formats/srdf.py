@@ -29,7 +29,7 @@ class SrdfContent:
         allowed_collisions: reason for each link pair that is not checked for collisions; reasons of the file are in
             lower case.
         configurations: q (nq,) by state name, or by "GROUP/STATE" if several states have the same name; a joint that
-            the state does not name has its present value in the mechanism.
+            the state does not name has its present value.
         warnings: messages about content that is ignored.
     """
 
@@ -43,7 +43,7 @@ def read_srdf(
 ) -> dict[LinkPair, str]:
     """Return the link pairs that need no collision check, with reasons; the mechanism is not changed.
 
-    Use `apply_srdf`, or assign the result to `mechanism.allowed_collisions`.
+    To use the pairs, assign them to `mechanism.allowed_collisions`.
 
     Args:
         source: a path, or the text itself.
@@ -58,9 +58,9 @@ def read_srdf(
 
 
 def apply_srdf(source: str | os.PathLike[str], mechanism: Mechanism) -> None:
-    """Set `allowed_collisions` of the mechanism, and add the group states to its `configurations`.
+    """Replace `allowed_collisions` of the mechanism, and add the group states to `configurations`.
 
-    Messages about ignored content are added to its `warnings`.
+    Messages about ignored content are added to the `warnings` of the mechanism.
     """
     content = parse_srdf(source, mechanism)
     mechanism.allowed_collisions = content.allowed_collisions

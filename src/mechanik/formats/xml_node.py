@@ -1,7 +1,7 @@
 """XML parser whose nodes record their file and line, so that every message can name the location.
 
-No function is recursive, and entities are rejected. Prefixes (`sensor:camera`) need no declaration, as in the XML
-readers for which most robot files were written.
+Files are not trusted: size and nesting are limited, and entities are rejected. Namespace prefixes (`sensor:camera`)
+need no declaration, because many robot files use them without one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from mechanik.validation import format_count
 MAX_DEPTH = 200
 """Maximum number of nesting levels. URDF needs about ten; MJCF needs one for each body of a chain."""
 MAX_XML_ELEMENTS = 1_000_000
-"""Elements; the largest robots have about ten thousand."""
+"""Maximum number of elements of a document; the largest robots have about ten thousand."""
 PART_TAGS = frozenset(("link", "joint", "freejoint", "body", "frame", "site", "model"))
-"""Elements of all formats that become links and joints."""
+"""Tags, of all formats, that are counted as links and joints for `FileResolver.count_parts`."""
 MAX_TEXT_LENGTH = 65_536
-"""Characters of an element's text that are stored; names and numbers need about a hundred."""
+"""Characters; text beyond about this length of an element is dropped. Names and numbers need about a hundred."""
 
 
 class XmlDocument:
@@ -62,10 +62,7 @@ class XmlNode:
 
     @property
     def subject(self) -> str:
-        """The element for messages: a link, joint, material, model or frame with its name.
-
-        Other elements have the name of the link, joint, material or closure that contains them.
-        """
+        """The element for messages, such as `joint 'elbow'`, `<axis> of joint 'elbow'` or `<axis>`."""
         if self.tag in ("link", "joint", "material", "model", "frame") and self.attributes.get("name"):
             return f"{self.tag} {self.attributes['name']!r}"
         ancestor = self.parent
@@ -146,10 +143,10 @@ def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode
 
     Args:
         source: the bytes to parse.
-        error: error class that the nodes raise for invalid content.
+        error: class of the errors that `XmlNode.make_error` returns.
 
     Raises:
-        FormatError: the XML is not well-formed, or defines entities; the message names the line.
+        FormatError: the XML is not well-formed, defines entities, refers to an external document, or exceeds a limit.
     """
     # a late import keeps `import mechanik` fast
     from defusedxml import sax
@@ -162,20 +159,20 @@ def parse_xml(source: Source, error: type[FormatError] = FormatError) -> XmlNode
     except EntitiesForbidden as problem:
         name: Any = problem.name
         raise FormatError(
-            f"{handler.location()} defines the entity {name!r}. Entities are not allowed, because they "
+            f"{handler.line_prefix()} defines the entity {name!r}. Entities are not allowed, because they "
             "can exhaust the memory or read other files; write the text itself instead"
         ) from None
     except (ExternalReferenceForbidden, DTDForbidden):
         raise FormatError(
-            f"{handler.location()} refers to an external document, which is not allowed; "
+            f"{handler.line_prefix()} refers to an external document, which is not allowed; "
             "copy its content into this file"
         ) from None
     except SAXParseException as problem:
-        raise FormatError(handler.explain(problem)) from None
+        raise FormatError(handler.syntax_error_message(problem)) from None
     except (LookupError, ValueError) as problem:
         if isinstance(problem, FormatError):
             raise
-        raise FormatError(f"{handler.location()} cannot be decoded: {problem}; save it as UTF-8") from None
+        raise FormatError(f"{handler.line_prefix()} cannot be decoded: {problem}; save it as UTF-8") from None
     assert handler.root is not None  # the parser rejects a document without an element
     if source.resolver is not None:
         source.resolver.count_parts(sum(node.tag in PART_TAGS for node in handler.root.walk()), source.message_prefix)
@@ -187,9 +184,9 @@ def _strip_beginning(source: Source) -> tuple[bytes, int]:
     data = source.data.removeprefix(b"\xef\xbb\xbf")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data, 0
-    text = data.lstrip()  # blanks before <?xml are invalid, but every other reader accepts them
+    text = data.lstrip()  # expat rejects blanks before <?xml, but other XML readers accept them
     if not source.name and text.startswith(b"<?xml") and b"?>" in text:
-        # the bytes of a Python string are UTF-8, even if its declaration names another encoding
+        # a text was encoded as UTF-8, even if its XML declaration names another encoding
         text = text[text.index(b"?>") + 2 :].lstrip()
     return text, data[: len(data) - len(text)].count(b"\n")
 
@@ -210,9 +207,9 @@ class _NodeBuilder(ContentHandler):
         node = XmlNode(self.document, name, dict(attrs.items()), self.line(), parent)
         self.node_count += 1
         if len(self.open_nodes) >= MAX_DEPTH:
-            raise FormatError(f"{self.location()} nests elements deeper than the limit of {MAX_DEPTH}")
+            raise FormatError(f"{self.line_prefix()} nests elements deeper than the limit of {MAX_DEPTH}")
         if self.node_count > MAX_XML_ELEMENTS:
-            raise FormatError(f"{self.location()} exceeds the limit of {MAX_XML_ELEMENTS} elements")
+            raise FormatError(f"{self.line_prefix()} exceeds the limit of {MAX_XML_ELEMENTS} elements")
         if parent is None:
             self.root = node
         else:
@@ -230,11 +227,11 @@ class _NodeBuilder(ContentHandler):
         locator: Any = getattr(self, "_locator", None)
         return self.skipped_line_count + (int(locator.getLineNumber() or 1) if locator is not None else 1)
 
-    def location(self) -> str:
+    def line_prefix(self) -> str:
         """Return file and line as the first words of a message, with a comma at the end."""
         return f"{self.document.file or 'the text'}, line {self.line()},"
 
-    def explain(self, error: SAXParseException) -> str:
+    def syntax_error_message(self, error: SAXParseException) -> str:
         line, column = self.skipped_line_count + (error.getLineNumber() or 1), error.getColumnNumber()
         location = f"{self.document.file or 'the text'}, line {line}, column {column}"
         context = f" inside {self.open_nodes[-1].subject} (line {self.open_nodes[-1].line})" if self.open_nodes else ""
