@@ -11,9 +11,9 @@ elements of the format, a file may contain a block that other tools ignore:
     </mechanik>
 
 The block may also contain gears, racks and joint constraints, see `sidecar.py`. <values> contains the value of each
-dof, m or rad. For a spherical or floating joint it also contains the quaternion, if the angles are less precise. A
+dof of a joint, m or rad. For a floating joint it also contains the quaternion `wxyz`, if the angles are less precise. A
 joint without <values> is at zero, or at the limit nearest to zero. The values of a joint that closes a loop follow from
-the poses of its links.
+the poses of its links; its <values> only select between equivalent angles.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _is_number(value: Any) -> bool:
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 """Joint types of URDF."""
-IGNORED_ELEMENTS = ("gazebo", "transmission", "sensor", "mechanik")
+XACRO_UNCHECKED_ELEMENTS = ("gazebo", "transmission", "sensor", "mechanik")
 """Elements whose content is not checked for xacro."""
 
 
@@ -124,8 +124,8 @@ class UrdfJoint:
 
 
 def check_is_urdf(robot: XmlNode) -> None:
-    """Raise an error if the XML is xacro or another format."""
-    for node in robot.walk(skip_children_of=IGNORED_ELEMENTS):
+    """Raise an error if the XML is xacro or another format; warn if the robot has no name."""
+    for node in robot.walk(skip_children_of=XACRO_UNCHECKED_ELEMENTS):
         prefix, colon, _ = node.tag.partition(":")
         is_xacro = colon and (prefix == "xacro" or "xacro" in robot.attributes.get(f"xmlns:{prefix}", ""))
         expressions = [value for value in node.attributes.values() if "${" in value or "$(" in value]
@@ -228,7 +228,7 @@ def did_you_mean(name: str, known_names: Iterable[str]) -> str:
 
 
 def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None:
-    """Couple the mimic joints to their leaders, wherever these are in the file."""
+    """Couple the mimic joints to their leaders, which may be before or after them in the file."""
     leaders: dict[str, tuple[XmlNode, str]] = {}
     ignored_mimics: list[tuple[XmlNode, str, str]] = []
     for spec in specs:
@@ -236,7 +236,7 @@ def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None
         if node is None:
             continue
         leader = node.require("joint")
-        if leader not in joints:  # only a warning, because such files exist: other readers ignore <mimic>
+        if leader not in joints:  # only a warning, because such files exist, and other readers ignore <mimic>
             node.warn(f"is ignored: there is no joint {leader!r}{did_you_mean(leader, joints)}")
             continue
         joints_without_single_dof = [name for name in (spec.name, leader) if len(joints[name].dof) != 1]
@@ -267,7 +267,11 @@ def has_conflicting_limits(coupling: Coupling) -> bool:
 
 
 def _warn_about_ignored_mimics(ignored_mimics: Sequence[tuple[XmlNode, str, str]]) -> None:
-    """Add a single warning for all these joints, because some robots have a dozen of them."""
+    """Add one warning for all ignored <mimic> elements, because some robots have a dozen of them.
+
+    Args:
+        ignored_mimics: the element, its joint, and the joint (this or its leader) that does not have one dof.
+    """
     if len(ignored_mimics) == 1:
         node, _, name = ignored_mimics[0]
         node.warn(f"is ignored: joint {name!r} does not have exactly one dof")
@@ -445,10 +449,11 @@ def read_urdf(
 
     Args:
         source: a path, or the text itself, which begins with `<`.
-        base: "fixed" attaches the root link to the world; "free" adds a floating joint `floating_base`, which comes
-            first in q. By default the block <mechanik> of the file decides; without a block the base is fixed.
+        base: "fixed" attaches the root link to the world; "free" adds a floating joint, which comes first in q. Its
+            name is `floating_base` or the name in <base> of the block <mechanik>. By default the base is free if the
+            file contains <base>, otherwise fixed.
         mimic: whether mimic joints follow their leaders; otherwise they are independent.
-        trim: whether branches without a moving joint are removed.
+        trim: whether to remove branches as `mk.trim` does.
         packages: folder of each package, by package name, for `package://` and `model://`.
         closures: loop closures, gears, racks and joint constraints: a JSON or YAML file, or its content. By default the
             file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if it exists.
@@ -461,6 +466,7 @@ def read_urdf(
         FileMissing: the file does not exist.
         FormatError: the text is not XML, not a valid URDF, or xacro that must be expanded first; or a closure, gear,
             rack or joint constraint is invalid. The message says where and why.
+        MissingExtra: the closures are in a YAML file, and PyYAML is not installed.
 
     Example:
         >>> text = '<robot name="door"><link name="frame"/><link name="leaf"/>'
@@ -597,7 +603,7 @@ def _read_axis(node: XmlNode) -> Array:
 
 
 def unit_axis(axis: Array) -> Array:
-    """Normalize an axis. Reader and writer both use this function, because the last bit must be the same."""
+    """Normalize an axis (3,). Reader and writer must both use this function, so that the last bit is the same."""
     return axis / math.hypot(*axis)
 
 

@@ -2,7 +2,7 @@
 
 They come from a sidecar file `NAME.closures.json` (or `.yaml`, `.yml`) beside `NAME.urdf`, and from the block
 <mechanik> in the URDF. CAD exporters also write link pairs `closing_NAME_1` and `closing_NAME_2`, whose origins must
-coincide (closure kind "ball"). The file contains a list of closures, or an object:
+coincide (closure kind "ball"). The sidecar file contains a list of closures, or an object:
 
     {"closures": [{"name": "loop", "kind": "pin", "link": "coupler", "at": {"xyz": [1.8, 0, 0]},
                    "onto_link": "rocker", "onto": {"xyz": [1.2, 0, 0], "rpy": [0, 0, 0]}, "axis": "z"}],
@@ -51,12 +51,12 @@ from mechanik.spatial.array import Array
 from mechanik.validation import as_axes_wxyz, as_vector
 
 SIDECAR_SUFFIXES = (".closures.json", ".closures.yaml", ".closures.yml")
-"""Endings of the file name of a sidecar; the first file that exists is read."""
+"""Endings of the file name of a sidecar file; the first file that exists is read."""
 SECTIONS = ("closures", "joint_constraints", "gears", "racks")
-"""Keys of a sidecar: closures, joint constraints, gears and racks."""
+"""Keys of a sidecar file, each with a list of entries."""
 
 SidecarInput = str | Path | Mapping[str, Any] | Sequence[Any] | None
-"""A sidecar file, its content, or None for the file beside the URDF."""
+"""A sidecar file, its content, or None for the sidecar file beside the URDF."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class SidecarEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """Content of the sidecar file beside a URDF.
+    """Content of a sidecar file.
 
     Attributes:
         location: file name for messages; "closures" if the content is not from a file.
@@ -98,12 +98,12 @@ class Sidecar:
 
 
 def read_sidecar(urdf_source: Source, robot: XmlNode, source: SidecarInput = None) -> Sidecar:
-    """Read the sidecar of a URDF; it is empty if there is no file.
+    """Read the sidecar file of a URDF; the result is empty if there is no such file.
 
     Args:
         urdf_source: the source of the URDF.
         robot: root node of the URDF; warnings are added to its document.
-        source: a file, or its content, that replaces the file beside the URDF.
+        source: a file, or its content, that replaces the sidecar file beside the URDF.
     """
     if source is None and urdf_source.resolver is not None:
         return _read_sidecar_in_memory(urdf_source, urdf_source.resolver, robot)
@@ -121,7 +121,7 @@ def read_sidecar(urdf_source: Source, robot: XmlNode, source: SidecarInput = Non
 
 
 def _read_sidecar_in_memory(urdf_source: Source, resolver: FileResolver, robot: XmlNode) -> Sidecar:
-    """Read the sidecar of a URDF in memory: JSON only, because a few lines of YAML can expand to gigabytes."""
+    """Read the sidecar file of a URDF in memory: JSON only, because a few lines of YAML can expand to gigabytes."""
     sources: dict[str, Source] = {}
     for suffix in SIDECAR_SUFFIXES:
         source = resolver.open(urdf_source.stem + suffix)
@@ -192,7 +192,7 @@ CLOSING_LINK = re.compile(r"closing_(.+)_([12])")
 
 
 def read_closures(sidecar: Sidecar, robot: XmlNode, links: Mapping[str, Link]) -> list[SidecarEntry]:
-    """Return all closures of a URDF: from the file beside it, from its blocks, and from closing link pairs."""
+    """Return the entries of all closures: from the sidecar file, the blocks <mechanik> and the closing link pairs."""
     entries = sidecar.entries("closures")
     entries += [_closure_from_node(node) for block in robot.all("mechanik") for node in block.all("closure")]
     return entries + _closing_link_pairs(robot, links, {str(entry.data.get("name")) for entry in entries})
@@ -380,6 +380,9 @@ def describe_closures(
         yield data
 
 
+# ---- couplings: gears, racks and joint constraints ----------------------------------------------
+
+
 REQUIRED_KEYS = {
     "gear": ("mimic", "leader", "teeth"),
     "rack": ("rack", "pinion", "radius"),
@@ -391,7 +394,7 @@ OPTIONAL_KEYS = {"gear": ("inside", "offset"), "rack": ("offset",), "joint_const
 
 
 def read_couplings(sidecar: Sidecar, robot: XmlNode) -> dict[str, list[SidecarEntry]]:
-    """Return gears, racks and joint constraints of a URDF: from the file beside it and from its blocks."""
+    """Return the entries of all couplings, by kind: from the sidecar file and the blocks <mechanik>."""
     blocks = robot.all("mechanik")
     return {
         kind: [
@@ -410,7 +413,7 @@ def add_couplings(
     Args:
         entries: entries by kind.
         joints: joints by name.
-        kinds: "gear", "rack" or "joint_constraint".
+        kinds: the kinds to add, of "gear", "rack" and "joint_constraint".
     """
     if not any(entries[kind] for kind in kinds):
         return
@@ -435,7 +438,7 @@ def constraint_element(
     Args:
         constraint: the joint constraint.
         name: name of the joint constraint.
-        dof_joints: name of the single-dof joint in the file for each dof of a joint.
+        dof_joints: name of the single-dof joint in the file, by joint and dof.
         unsplit_joints: names of the joints that are written without splitting.
     """
     element = Element("joint_constraint", name=name, constant=format_number(constraint.constant))
@@ -458,11 +461,12 @@ def _add_coupling(builder: BuilderCouplings, kind: str, data: Mapping[str, Any])
             raise FormatError(f"{key} is missing")
     match kind:
         case "gear":
-            mimic_and_leader = data["mimic"], data["leader"]
             is_internal = data.get("inside", False)
             if not isinstance(is_internal, bool):
                 raise FormatError(f"inside must be true or false, not {is_internal!r}")
-            builder.gear(*mimic_and_leader, teeth=data["teeth"], internal=is_internal, offset=data.get("offset", 0.0))
+            builder.gear(
+                data["mimic"], data["leader"], teeth=data["teeth"], internal=is_internal, offset=data.get("offset", 0.0)
+            )
         case "rack":
             builder.rack(data["rack"], data["pinion"], radius=data["radius"], offset=data.get("offset", 0.0))
         case _:

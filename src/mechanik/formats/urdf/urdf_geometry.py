@@ -24,32 +24,32 @@ from mechanik.spatial.array import Array
 SIDE_SUFFIX, LOWER_SUFFIX, UPPER_SUFFIX = ".side", ".lower", ".upper"
 """Name suffixes of the three parts of a capsule."""
 MATCH_TOLERANCE = 1e-9
-"""m, times 1 + distance from the origin (m); parts of a capsule that deviate more were moved and stay separate."""
+"""m, times 1 + largest coordinate (m); parts of a capsule that deviate more were moved and stay separate."""
 
 
-def split_capsules(instances: Iterable[ShapeInstance], owner: str) -> list[ShapeInstance]:
+def split_capsules(instances: Iterable[ShapeInstance], name_prefix: str) -> list[ShapeInstance]:
     """Replace capsules by cylinders and spheres, which every program can read.
 
     Args:
         instances: the shapes of a link.
-        owner: prefix of the names of unnamed capsules, such as `hand.collision`; an index follows, because MuJoCo
+        name_prefix: prefix of the names of unnamed capsules, such as `hand.collision`; an index follows, because MuJoCo
             rejects duplicate names.
     """
     split_instances: list[ShapeInstance] = []
     for index, instance in enumerate(instances):
-        name = instance.name or f"{owner}{index}"
+        name = instance.name or f"{name_prefix}{index}"
         split_instances += (
             _capsule_parts(instance, instance.shape, name) if isinstance(instance.shape, Capsule) else [instance]
         )
     return split_instances
 
 
-def join_capsules(instances: Sequence[ShapeInstance], owner: str) -> list[ShapeInstance]:
-    """Join the parts that `split_capsules` created to capsules; `owner` is the same prefix."""
+def join_capsules(instances: Sequence[ShapeInstance], name_prefix: str) -> list[ShapeInstance]:
+    """Join the parts that `split_capsules` created to capsules again; `name_prefix` is the same."""
     joined_instances: list[ShapeInstance] = []
     k = 0
     while k < len(instances):
-        capsule = _join_capsule_parts(instances[k : k + 3], owner)
+        capsule = _join_capsule_parts(instances[k : k + 3], name_prefix)
         joined_instances.append(instances[k] if capsule is None else capsule)
         k += 1 if capsule is None else 2 if isinstance(instances[k].shape, Sphere) else 3
     return joined_instances
@@ -65,7 +65,7 @@ def _capsule_parts(instance: ShapeInstance, capsule: Capsule, name: str) -> list
     return [side, *(replace(end, pose=pose) for end, pose in zip(ends, poses, strict=True))]
 
 
-def _join_capsule_parts(instances: Sequence[ShapeInstance], owner: str) -> ShapeInstance | None:
+def _join_capsule_parts(instances: Sequence[ShapeInstance], name_prefix: str) -> ShapeInstance | None:
     """Return the capsule whose parts are at the beginning of `instances`, or None."""
     first_part = instances[0]
     match first_part.shape:
@@ -78,7 +78,7 @@ def _join_capsule_parts(instances: Sequence[ShapeInstance], owner: str) -> Shape
     parts = _capsule_parts(first_part, capsule, name)
     if len(instances) < len(parts) or not all(map(_is_same_part, instances, parts)):
         return None
-    is_unnamed = name.startswith(owner) and name.removeprefix(owner).isdecimal()
+    is_unnamed = name.startswith(name_prefix) and name.removeprefix(name_prefix).isdecimal()
     return replace(first_part, shape=capsule, name="" if is_unnamed else name)
 
 
@@ -91,7 +91,7 @@ def _is_same_part(instance: ShapeInstance, part: ShapeInstance) -> bool:
 
 
 MAX_DISTANCE = 1e9
-"""m; a larger number is a mistake. Its square is so large that rounding would remove smaller terms of a sum."""
+"""m; a larger number is a mistake. In a sum with its square, rounding would lose all terms below 64 m²."""
 
 
 def read_origin(owner: XmlNode) -> tuple[Array, Array]:
@@ -256,7 +256,7 @@ class UrdfShapeReader:
 
 
 def _read_sizes(node: XmlNode, attribute: str, count: int = 1) -> tuple[float, ...]:
-    """Return the sizes of a shape, m; they must exist and must not be negative."""
+    """Return the sizes of a shape, m; they must exist and be from 0 to `MAX_DISTANCE`."""
     node.require(attribute)
     sizes = node.numbers(attribute, count)
     if sizes is None or min(sizes) < 0.0 or max(sizes) > MAX_DISTANCE:
@@ -282,7 +282,7 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
     attributes: dict[str, str] = {}
     if position.any():
         attributes["xyz"] = format_numbers(position)
-    # the text has no sign for -0.0: without + 0.0 an angle of +pi would be read back as -pi
+    # `format_number` writes -0.0 as 0: without + 0.0 an angle of +pi would be read back as -pi
     unit_wxyz = quaternion.canonical(wxyz) + 0.0
     if np.array_equal(unit_wxyz, quaternion.identity()):
         return attributes
@@ -294,7 +294,7 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
 
 
 def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
-    """Iterate over rpy triples of nearly the same rotation, first those with few digits."""
+    """Iterate over rpy triples of nearly the same rotation: two equivalent triples, each first with few digits."""
     degrees_45 = np.pi / 4  # rad
     equivalent_rpy = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
     equivalent_rpy[2] = rpy[2] - np.copysign(np.pi, rpy[2])

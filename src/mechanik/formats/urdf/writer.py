@@ -2,12 +2,13 @@
 
 Content that the format cannot express directly is converted:
 
-- A joint with several dofs that is neither planar nor floating becomes a chain of single-dof joints NAME.X, NAME.Y,
-  NAME.Z, NAME.EZ, NAME.EY, NAME.EX (in the order of the motion). Each joint but the last has a child link of the same
-  name. A spherical joint becomes three revolute joints.
+- A joint with several dofs that is not planar or floating in the sense of URDF becomes a chain of single-dof joints
+  NAME.X, NAME.Y, NAME.Z, NAME.EZ, NAME.EY, NAME.EX (in the order of the motion). Each joint but the last has a child
+  link of the same name. A spherical joint becomes three such joints.
 - If a link has a pose in the frame that its joint moves, or such a chain has rotated axes, a fixed joint NAME.end is
-  added after the joint. A joint without dofs contains this pose itself.
-- Several roots, or a root with a pose other than the identity, become children of a link `world`.
+  added after the joint. A fixed joint contains this pose itself.
+- The roots become children of a link `world`, unless the only root is a link or a free base whose pose is the
+  identity.
 - Closures, joint constraints, a free base, and joint values that differ from the reader's defaults are written into the
   block <mechanik>, which other tools ignore.
 - A capsule becomes a cylinder and two spheres; see `urdf_geometry.py`.
@@ -63,7 +64,7 @@ def is_writable(shape: Shape) -> bool:
 
 
 def shared_materials(links: Iterable[Link]) -> dict[str, Material]:
-    """Return the materials to define once, by name; if two have the same name, the first."""
+    """Return the materials to define at the top of the file, by name; if two have the same name, the first."""
     materials: dict[str, Material] = {}
     for link in links:
         for material in (instance.material for instance in (*link.visuals, *link.collisions)):
@@ -159,7 +160,9 @@ _INVALID_XML_CHARACTER = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010
 
 
 def write_urdf(mechanism: Mechanism) -> str:
-    """Write a mechanism as URDF text. Numbers have all their digits; components of axes have 15 decimals.
+    """Write a mechanism as URDF text.
+
+    Components of axes have 15 decimals; the other numbers that define the mechanism have all their digits.
 
     Args:
         mechanism: the mechanism to write; `save` also lists the content that the file does not contain.
@@ -202,7 +205,7 @@ def split_joints(mechanism: Mechanism) -> dict[str, list[str]]:
 
 
 class _UrdfWriter:
-    """Creates the elements of a robot: `links`, `joints`, and the content of the block <mechanik>, `block`."""
+    """Creates the elements of a robot: `links`, `joints`, and `block`, the content of the block <mechanik>."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
@@ -319,8 +322,8 @@ class _UrdfWriter:
             return _single_dof_type(joint, joint.dof[0])
         if self._is_floating(joint):
             return "floating"
-        is_free = joint not in self._coupled_joints and not np.isfinite([joint.lower, joint.upper]).any()
-        if joint.dof == PLANAR_DOFS and is_free:
+        is_unconstrained = joint not in self._coupled_joints and not np.isfinite([joint.lower, joint.upper]).any()
+        if joint.dof == PLANAR_DOFS and is_unconstrained:
             axes_wxyz = as_axes_wxyz(_planar_axis(joint), joint.name)
             if quaternion.angle_between(axes_wxyz, joint.axes_wxyz) < 1e-14:
                 return "planar"
@@ -333,9 +336,9 @@ class _UrdfWriter:
         return {dof: self._dof_joints[joint, dof] for dof in joint.dof}
 
     def _is_floating(self, joint: Joint) -> bool:
-        is_free = joint.dof == ALL_DOFS and not np.isfinite([joint.lower, joint.upper]).any()
+        is_unlimited = not np.isfinite([joint.lower, joint.upper]).any()
         has_standard_axes = np.array_equal(quaternion.to_matrix(joint.axes_wxyz), np.eye(3))
-        return is_free and has_standard_axes and joint not in self._coupled_joints
+        return joint.dof == ALL_DOFS and is_unlimited and has_standard_axes and joint not in self._coupled_joints
 
     def _add_dof_chain(self, joint: Joint, parent: str, last_link: str, position: Array, wxyz: Array) -> None:
         """Add a joint for each dof; the chain is in the order of the motion, the elements are in the order of q."""
