@@ -1,7 +1,8 @@
 """Compiled problems: a mechanism with its objectives and constraints as flat arrays for the kernels.
 
-Input: a mechanism, objectives and the dofs that may move. Output: independent subproblems, each as two flat arrays.
-This package may import `objectives` and the layers below it. Solvers use it; applications do not need it.
+Input: a mechanism, the relations of its objectives, weights, and the dofs that may move. Output: independent
+subproblems, each as two flat arrays for the general kernel. `serial_chain` makes the model of a chain for the chain
+kernels. Solvers use this package; applications do not need it.
 """
 
 from mechanik.problem.compilation import (

@@ -185,8 +185,8 @@ def compile_problem(
                     ),
                 )
             )
-    constraints = joint_constraint_relations(mechanism) if mechanism.joint_constraints else {}
-    for owner, relation in enumerate(constraints.values(), start=len(closures)):
+    joint_relations = joint_constraint_relations(mechanism) if mechanism.joint_constraints else {}
+    for owner, relation in enumerate(joint_relations.values(), start=len(closures)):
         entries.append((-1, False, -1 - owner, 0, WeightedRelation(relation, CLOSURE_TOLERANCE, CLOSURE_TOLERANCE)))
     cones = cone_relations(mechanism) if mechanism.kinematics.cone_joints else {}
     for owner, cone in enumerate(cones.values(), start=len(closures) + len(mechanism.joint_constraints)):
@@ -312,7 +312,7 @@ def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
 
 
 def same_structure(relation: Relation, other_relation: Relation) -> bool:
-    """Return whether two relations differ only in poses, world axes, targets, bounds or functions.
+    """Return whether two relations differ only in the values of poses, world axes, targets and bands, or in functions.
 
     Then a problem that was compiled with one of them can be updated to the other in place.
 
@@ -371,7 +371,7 @@ def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -
 
 
 def _write_block(problem: Problem, subproblem: Subproblem, block_index: int, relation: Relation) -> None:
-    """Write targets, frames and bounds of a relation into the tables of its block."""
+    """Write the target, frames and bands of a relation into the tables of its block."""
     tables = subproblem.packed.tables
     block_floats = tables["block_data"][
         block_index * problem_layout.BLOCK_FLOATS : (block_index + 1) * problem_layout.BLOCK_FLOATS

@@ -44,17 +44,18 @@ from mechanik.validation import read_only
 class KinematicTree:
     """Node table of a problem, with the frames of the links, the limits, and the index maps between x and v.
 
-    x is q, followed by the values of closing joints that have nodes.
+    x is q, followed by the values of closing joints that have nodes; v is followed by their velocities.
 
     Attributes:
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
         frames: for each link the index of its node and the pose of the link in this node (4, 4); the key None is the
-            world, with node -1. A closing joint with nodes has the key "closing NAME".
+            world, with node -1. A closing joint NAME with nodes has the key "closing NAME".
         lower, upper: (nx,), limits, m and rad.
         v_of_x: (nx,), for each entry of x the entry of v that moves it; -1 for entries of quaternions.
         spherical_joints: first index of each spherical joint in x and in v.
         rotates: for each entry of v whether it is a rotation.
-        x_of: index in x of a scalar dof (as in `q_names`), a spherical joint (by joint name), or a closing joint's dof.
+        x_of: index in x of each name in `q_names`, of each dof of a closing joint, and of the first entry of each
+            spherical joint (by joint name).
         nq, nv: sizes of q and v of the mechanism alone.
     """
 
@@ -78,7 +79,8 @@ class KinematicTree:
     def reach(self) -> float:
         """Largest sum of link lengths between the origin of the world and a frame, m.
 
-        Prismatic joints are at their farthest finite limit; joints with three translations are at zero.
+        Prismatic joints are at their farthest finite limit, without the offsets of mimic joints; joints with three
+        translations are at zero.
         """
         node_distances = np.zeros(len(self.nodes))
         for i, node in enumerate(self.nodes):
@@ -123,8 +125,8 @@ class KinematicTree:
         return nodes[::-1]
 
 
-def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] = ()) -> KinematicTree:
-    """Build the tree of a mechanism, with extra nodes for the dofs of the joints of `node_closures`."""
+def build_kinematic_tree(mechanism: Mechanism, closures_with_nodes: Iterable[Closure] = ()) -> KinematicTree:
+    """Build the tree of a mechanism, with extra nodes for the dofs of the joints of `closures_with_nodes`."""
     kinematics: Kinematics = mechanism.kinematics
     space = kinematics.space
     rows = [row.copy() for row in kinematics.nodes]
@@ -142,7 +144,7 @@ def build_kinematic_tree(mechanism: Mechanism, node_closures: Iterable[Closure] 
         for joint, indices in kinematics.joint_indices.items()
         if indices.quaternion_q is not None
     }
-    for closure in node_closures:
+    for closure in closures_with_nodes:
         joint = closure.joint
         assert isinstance(joint, Joint)
         name = mechanism.name_of(joint)
@@ -211,6 +213,8 @@ def find_passive_sphericals(
     tree: KinematicTree, constraints: Mapping[int, Relation], relations: Sequence[Relation], is_movable: Sequence[bool]
 ) -> dict[int, PassiveSpherical]:
     """Return the spherical joints whose rotation follows from a weld, by index of the weld in `relations`.
+
+    The result is empty if a relation is a Python function, which may depend on any joint.
 
     Args:
         constraints: relations of closures, joint constraints and cones, by index in `relations`. A weld among them has

@@ -23,7 +23,7 @@ from mechanik.problem.residual_block import (
 from mechanik.spatial.array import Array
 
 CLOSURE_TOLERANCE = 1e-10
-"""m and rad; largest residual of a hard constraint that counts as zero."""
+"""m and rad; largest error of a hard constraint that counts as zero."""
 MAX_HESSIAN_COLUMNS = 128
 """Largest number of columns for which memory for a Hessian is always reserved; above it, only if a step needs it."""
 
@@ -133,10 +133,7 @@ def pack_problem(
 
 
 def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:
-    """Return the index of the last common ancestor node of all frames, if no residual depends on its pose.
-
-    Otherwise return -1, the world.
-    """
+    """Return the last common ancestor node of all frames; -1, the world, if a residual may depend on its pose."""
     paths: list[list[int]] = []
     for block in blocks:
         relation = block.relation
@@ -176,7 +173,7 @@ def _elimination_order(column_count: int, columns_by_block: Sequence[Sequence[in
 
 
 def _allocate(sizes: Mapping[str, int], columns: Indices) -> PackedProblem:
-    """Allocate all tables, filled with zeros."""
+    """Allocate the two arrays, write the sizes and the offsets of the tables, and fill the tables with zeros."""
     names = [*problem_layout.INT_TABLES, *problem_layout.FLOAT_TABLES]
     lengths = {
         name: _table_length(expression, sizes)
@@ -242,7 +239,7 @@ def _fill_blocks(
     node_of: Mapping[int, int],
     slack_column: Mapping[tuple[int, int], int],
 ) -> None:
-    """Write the tables of blocks, with their columns, terms, masses, coefficients and slack variables."""
+    """Write the tables of blocks, with their columns, terms, masses, parameters and slack variables."""
     tables = packed.tables
     block_table, block_data = (
         tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS),
@@ -250,7 +247,7 @@ def _fill_blocks(
     )
     terms, slack = tables["terms"].reshape(-1, problem_layout.TERM_INTS), tables["slack"].reshape(-1, 2)
     masses = tables["masses"].reshape(-1, problem_layout.MASS_FLOATS)
-    first_row = first_column = first_jacobian = term_index = mass_index = slack_count = first_coefficient = 0
+    first_row = first_column = first_jacobian = term_index = mass_index = slack_count = first_parameter = 0
     first_parameter_by_terrain: dict[int, int] = {}  # first parameter of each terrain, by id
     slack[:] = -1
     sizes = packed.sizes
@@ -261,19 +258,19 @@ def _fill_blocks(
             local_column[column_of[block.v_indices[0]]] if block.is_joint_space and block.v_indices else -1
         )
         first_entry, entry_count = first_local_column if block.is_joint_space else mass_index, len(block.masses)
-        coefficients: list[float] = []
+        parameters: list[float] = []
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
             local_column_of_v = {v: local_column[column_of[v]] for v in block.v_indices}
-            x = [tree.x_of[name] for name, _ in relation.polynomials]
-            coefficients = joint_constraint_parameters(
-                relation, x, [local_column_of_v.get(int(tree.v_of_x[k]), -1) for k in x]
+            x_indices = [tree.x_of[name] for name, _ in relation.polynomials]
+            parameters = joint_constraint_parameters(
+                relation, x_indices, [local_column_of_v.get(int(tree.v_of_x[k]), -1) for k in x_indices]
             )
-            first_entry, entry_count = first_coefficient, len(relation.polynomials)
+            first_entry, entry_count = first_parameter, len(relation.polynomials)
         elif relation.terrain is not None:
-            coefficients = (
+            parameters = (
                 [] if id(relation.terrain) in first_parameter_by_terrain else terrain_parameters(relation.terrain)
             )
-            first_entry = first_parameter_by_terrain.setdefault(id(relation.terrain), first_coefficient)
+            first_entry = first_parameter_by_terrain.setdefault(id(relation.terrain), first_parameter)
         has_bands = any(block.is_banded(r) for r in range(block.row_count))
         block_table[b] = (
             relation.kind, block.mask, block.row_count, first_row,
@@ -301,8 +298,8 @@ def _fill_blocks(
         for node, position, link_mass in block.masses:
             masses[mass_index] = node_of.get(node, -1), link_mass / total_mass, *position
             mass_index += 1
-        tables["coefficients"][first_coefficient : first_coefficient + len(coefficients)] = coefficients
-        first_coefficient += len(coefficients)
+        tables["coefficients"][first_parameter : first_parameter + len(parameters)] = parameters
+        first_parameter += len(parameters)
         for r in range(block.row_count):
             if (b, r) in slack_column:
                 slack[first_row + r] = tree.nx + slack_count, local_column[slack_column[b, r]]
@@ -312,7 +309,7 @@ def _fill_blocks(
             first_column + len(columns),
             first_jacobian + block.row_count * len(columns),
         )
-    assert (first_row, first_jacobian, term_index, first_coefficient) == (
+    assert (first_row, first_jacobian, term_index, first_parameter) == (
         sizes["rows"],
         sizes["jacobian"],
         sizes["terms"],

@@ -1,7 +1,7 @@
 """Residual blocks of a problem: the nodes and dofs on which each relation depends, before columns are numbered.
 
-The module also computes the parameters of joint constraints and height fields (`kernels/problem_layout.py`), and
-chooses between the primal step (over columns) and the dual step (over rows) for each stage.
+The module also computes the parameters of joint constraints and terrains, which are the entries of the kernel's table
+`coefficients`, and chooses between the primal step (over columns) and the dual step (over rows) for each stage.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ def count_parameters(relations: Iterable[Relation]) -> int:
     )
 
 
-def joint_constraint_parameters(relation: Relation, x: Sequence[int], columns: Sequence[int]) -> list[float]:
+def joint_constraint_parameters(relation: Relation, x_indices: Sequence[int], columns: Sequence[int]) -> list[float]:
     """Return the parameters of a JOINT_CONSTRAINT relation as the kernel reads them.
 
     Args:
-        x: index in x of each dof.
+        x_indices: index in x of each dof.
         columns: column of each dof within the block; -1 if the dof may not move.
     """
     parameters: list[float] = []
-    for (_, coefficients), k, column in zip(relation.polynomials, x, columns, strict=True):
+    for (_, coefficients), k, column in zip(relation.polynomials, x_indices, columns, strict=True):
         parameters += [k, column, len(coefficients), *coefficients.tolist()]
     return parameters
 
 
 def terrain_parameters(terrain: Terrain) -> list[float]:
     """Return the parameters of a terrain as the kernel reads them: grid size, cell size, origin, then heights (m)."""
-    ny, nx = terrain.heights.shape
-    return [nx, ny, terrain.cell, *terrain.origin.tolist(), *terrain.heights.ravel().tolist()]
+    grid_rows, grid_columns = terrain.heights.shape
+    return [grid_columns, grid_rows, terrain.cell, *terrain.origin.tolist(), *terrain.heights.ravel().tolist()]
 
 
 def largest_gradient(
@@ -102,7 +102,8 @@ class ResidualBlock:
         weights: weights of lengths and of angles.
 
     Attributes:
-        v_indices: entries of v on which the rows depend, ascending; they become columns when the problem is packed.
+        v_indices: entries of v that may move and on which the rows depend, ascending; of a spherical joint, all three.
+            They become columns when the problem is packed.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class ResidualBlock:
 
     @property
     def is_chain(self) -> bool:
-        """Whether the block is a pose goal of a serial chain: A is fixed, and each dof moves one node."""
+        """Whether the rows constrain the pose of the tip of a serial chain: each dof moves one node, and only B."""
         relation = self.relation
         rotation_rows = sum(row >= 3 for row in relation.rows)
         motions = {(v, side) for v, _, _, _, side, _ in self.terms}
@@ -208,7 +209,7 @@ class ResidualBlock:
         return sum(1 << (row + shift) for row in self.relation.rows)
 
     def squared_tolerances(self) -> tuple[float, float]:
-        """Return the squared tolerances of rows 0-2 and of rows 3-5, in weighted units."""
+        """Return the squared tolerances of rows 0-2 and of rows 3-5 of `mask`, in weighted units."""
         relation = self.relation
         first_rows_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
         last_rows_tolerance = self.weighted_relation.angle_tolerance * self.angle_weight
@@ -271,15 +272,18 @@ class StageLayout:
 
 
 def stage_layout(
-    stage: int, blocks: Sequence[ResidualBlock], columns_by_block: Sequence[Sequence[int]], column_order: Sequence[int]
+    stage: int,
+    blocks: Sequence[ResidualBlock],
+    columns_by_block: Sequence[Sequence[int]],
+    elimination_rank: Sequence[int],
 ) -> StageLayout:
     """Choose the form of the step of a stage.
 
     Args:
         columns_by_block: columns of each block.
-        column_order: position of each column in the order of elimination.
+        elimination_rank: position of each column in the order of elimination.
     """
-    column_count = len(column_order)
+    column_count = len(elimination_rank)
     hard_row_count = sum(block.row_count for block in blocks if block.stage < stage)
     stage_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
     wide_blocks = [b for b in stage_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
@@ -288,7 +292,7 @@ def stage_layout(
     if uses_dual_form and hard_row_count == 0:
         # the primal matrix may be sparse, for example if legs share nothing but a body
         uses_dual_form = row_count * row_count * column_count < _primal_work(
-            wide_blocks, blocks, columns_by_block, column_order
+            wide_blocks, blocks, columns_by_block, elimination_rank
         )
     chain_block = (
         wide_blocks[0]
@@ -304,13 +308,14 @@ def _primal_work(
     block_indices: Sequence[int],
     blocks: Sequence[ResidualBlock],
     columns_by_block: Sequence[Sequence[int]],
-    column_order: Sequence[int],
+    elimination_rank: Sequence[int],
 ) -> int:
     """Estimate twice the number of multiplications to assemble the matrix of blocks and to solve with it."""
-    first_entries = list(range(len(column_order)))  # column of the first entry of each row, in the order of elimination
+    # column of the first entry of each row of the matrix; rows and columns are in the order of elimination
+    first_entries = list(range(len(elimination_rank)))
     for b in block_indices:
-        first_column = min((column_order[k] for k in columns_by_block[b]), default=0)
+        first_column = min((elimination_rank[k] for k in columns_by_block[b]), default=0)
         for k in columns_by_block[b]:
-            first_entries[column_order[k]] = min(first_entries[column_order[k]], first_column)
+            first_entries[elimination_rank[k]] = min(first_entries[elimination_rank[k]], first_column)
     assembly_products = sum(blocks[b].row_count * len(columns_by_block[b]) ** 2 for b in block_indices)
     return assembly_products + sum((row - start) ** 2 for row, start in enumerate(first_entries))

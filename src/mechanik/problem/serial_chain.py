@@ -1,10 +1,11 @@
 """Serial chains with one pose-like goal: detection in a mechanism, and canonical form for the chain kernels.
 
-T = base . prod_j [ Rz(offset_j + q_j) Tz(slide_j q_j) Trans(t_j) Rx(alpha_j) ] . tool
+T = base . prod_j [ Rz(offset_j) M_j Trans(t_j) Rx(alpha_j) ] . tool
 
-Every chain of revolute and prismatic joints has this form, in which each joint axis is z. The fixed transform between
-two axes is a translation and a rotation Rz(a) Rx(alpha) Rz(b). Its outer rotations are added to the offsets of the
-adjacent joints. Base and tool are removed from the target.
+Every chain of revolute and prismatic joints has this form, in which each joint axis is z: the motion M_j of joint j is
+a rotation about z or a translation along z. The fixed transform between two axes is a translation and a rotation
+Rz(a) Rx(alpha) Rz(b). Its outer rotations are added to the offsets of the adjacent joints. The pose of the base and the
+rotation of the tool are removed from the target; the translation of the tool is that of the last joint.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class JointMotion:
     Attributes:
         is_rotation: whether the joint rotates about z; otherwise it translates along z.
         q_index: index of the value in the configuration.
-        ratio: 1, or the ratio of a mimic joint; negated on the path from a link up to the common ancestor.
-        offset: m or rad.
+        ratio, offset: those of a mimic joint (offset in m or rad), or 1 and 0; both are negated for a joint between
+            link A and the common ancestor of A and B.
     """
 
     is_rotation: bool
@@ -260,7 +261,10 @@ def _zxz_angles(R: Array) -> tuple[float, float, float]:
 
 
 def _reach(nodes: Array, column_table: Array) -> float:
-    """Return the largest distance of the chain's end from its first joint, in units of the kernel."""
+    """Return an upper bound of the distance of the tip from the first joint, scaled as the lengths of the kernel.
+
+    It is infinite if a prismatic joint is locked or has no limits.
+    """
     distance = 0.0
     for row in nodes:
         axial_length, column = abs(row[layout.LINK_TRANSLATION + 2]), column_table[int(row[layout.JOINT_COLUMN])]
@@ -291,7 +295,7 @@ ROTATION_KINDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SerialChain:
-    """Serial chain between two links, with one pose-like goal.
+    """Serial chain between two links, or between the world and a link, with one pose-like goal.
 
     Attributes:
         model: flat model, in the layout of `kernels/chain_layout.py`.
@@ -426,7 +430,7 @@ def _constrained_rows(relations: Sequence[Relation]) -> tuple[int, ...] | None:
 def _write_goal(
     model: Array, fixed_transforms: list[Array], relations: Sequence[Relation], target_rotations: Sequence[Array]
 ) -> None:
-    """Write the poses of base and tool, which the kernel removes from the target, and the axes of the rows."""
+    """Write the pose of the base and the rotation of the tool, and the kind and the axes of the rows."""
     last_relation, X_base = relations[-1], fixed_transforms[0]
     R_tool = fixed_transforms[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last_relation.X_b[:3, :3]
     model[layout.BASE_ROTATION : layout.BASE_ROTATION + 9], model[layout.BASE_POSITION : layout.BASE_POSITION + 3] = (
@@ -446,7 +450,7 @@ def _write_goal(
 
 
 def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array], list[JointMotion]]:
-    """Return the fixed transforms and the joint motions from A to B; no motions if there is a spherical joint."""
+    """Return the fixed transforms and joint motions from link A to frame B; no motions if a joint is spherical."""
     path_a, path_b = tree.path(relation.a), tree.path(relation.b)
     shared_count = next(
         (k for k, (node_a, node_b) in enumerate(zip(path_a, path_b, strict=False)) if node_a != node_b), None
