@@ -1,4 +1,4 @@
-"""The JSON format of Mechanik: a file contains a complete mechanism, and reading it gives an equal mechanism.
+"""The JSON format of Mechanik, in which a complete mechanism can be stored and read back to the last bit.
 
 `mechanism.schema.json` in this folder describes the format for editors and other programs.
 """

@@ -1,8 +1,8 @@
 """Reader of the JSON format: a complete mechanism, a DH table, or an arm given by link lengths.
 
-A DH table is written as {"mechanik": 1, "dh": {...}}, an arm as {"mechanik": 1, "arm": {...}}. Joint values, targets
-and rest poses are set exactly, without rounding. Values outside the limits or inconsistent with couplings raise an
-error.
+A DH table is written as {"mechanik": 1, "dh": {...}}, an arm as {"mechanik": 1, "arm": {...}}. In a complete mechanism,
+joint values, targets and rest poses are set exactly, without rounding. Values outside the limits or inconsistent with
+couplings raise an error.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ quaternion of a joint and the rotation that its angles give: rad."""
 def set_values(joint: Joint, record: JsonRecord) -> None:
     """Set the independent dofs; values outside the limits or inconsistent with the quaternion raise an error.
 
-    Values and quaternion are written directly after the setters, because these also clamp the values to the limits of
-    mimic joints and can change the last bit of the quaternion.
+    After the setters, values and quaternion are also written directly, because the setters clamp the values to the
+    limits of mimic joints and can change the last bit of the quaternion.
     """
     wxyz = record.get_optional("rotation_wxyz", read_quaternion)
     if wxyz is not None and not joint.has_quaternion:
@@ -217,7 +217,7 @@ def set_mimic_values(joint: Joint, record: JsonRecord) -> None:
 
 
 def set_targets(joint: Joint, record: JsonRecord) -> None:
-    """Set targets, rest pose, and whether both count full revolutions (`track_turns`)."""
+    """Set targets and rest pose, and whether their angles count full revolutions (`track_turns`)."""
     joint.track_turns = record.get("track_turns", JsonValue.flag, False)
     for key, values_by_dof in (("targets", joint._targets), ("rest_pose", joint._rest_pose)):
         if not record.has(key):
@@ -257,7 +257,7 @@ def read_dh(value: JsonValue) -> Mechanism:
 
 
 def read_arm(value: JsonValue) -> Mechanism:
-    """Build an arm from link lengths; the keys of the JSON object are the arguments of `arm_3d` or `arm_2d`.
+    """Build an arm from link lengths and axes; the keys of the JSON object are the arguments of `arm_3d` or `arm_2d`.
 
     An object with the key `axes` describes a spatial arm, any other object a planar arm.
     """
@@ -307,10 +307,10 @@ def read_json(
 
     Args:
         source: a path, the text itself, or the parsed data.
-        packages: folder of each package, by package name, for `package://` addresses of meshes.
+        packages: folder of each package, by package name, for `package://` and `model://`.
 
     Returns:
-        The mechanism. Its `warnings` name the meshes that were not found.
+        The mechanism. Its `warnings` describe missing mesh files and unusual content.
 
     Raises:
         FileMissing: the file does not exist.

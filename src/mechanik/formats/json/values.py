@@ -1,6 +1,6 @@
 """Parsed JSON values with their path in the document, so that every error names the location.
 
-Poses are stored to the last bit; only a quaternion that is not a unit quaternion is normalized.
+Poses are read to the last bit; only a quaternion that is not a unit quaternion is normalized.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ _UNIT_NORM_TOLERANCE = 1e-14
 
 
 def read_quaternion(value: JsonValue) -> Array:
-    """Read a quaternion wxyz, (4,), as a read-only array, and normalize it."""
+    """Read a quaternion wxyz, (4,), as a read-only array; it is normalized if its norm is not 1."""
     wxyz = np.array(value.numbers(4))
     max_component = np.abs(wxyz).max()
     if max_component < 1e-12:

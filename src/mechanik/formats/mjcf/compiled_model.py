@@ -35,7 +35,7 @@ from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
 MAX_MISSING_FILES = 1000
-"""Number of files; each costs a compilation, because MuJoCo reports only the first missing file."""
+"""Maximum number of files; each costs a compilation, because MuJoCo reports only the first missing file."""
 
 CompileFunction = Callable[[dict[str, bytes]], Any]
 """Compiles the model with the given file contents, by file name, and returns the `mujoco.MjModel`."""
@@ -127,7 +127,7 @@ def _grey_png() -> bytes:
 
 
 MAX_MJCF_ELEMENTS = 10_000
-"""Elements after replication; the largest models have a few thousand."""
+"""Maximum number of elements after replication; the largest models have a few thousand."""
 MAX_REPLICATES = 1_000
 """Largest count of a <replicate>."""
 
@@ -161,8 +161,8 @@ IRRELEVANT_ELEMENTS = frozenset((*_SCENE, *_SIMULATION))
 """Elements that are omitted without a warning, because they do not affect a mechanism."""
 FOLDER_ATTRIBUTES = ("meshdir", "texturedir", "assetdir")
 """Attributes of <compiler> that name folders."""
-MAX_BUILTIN_DIVISIONS = 64
-"""Largest parameter of a built-in mesh, which is its number of divisions in a direction."""
+MAX_BUILTIN_PARAMETER = 64
+"""Largest absolute value of a parameter of a built-in mesh; some parameters are numbers of divisions."""
 
 
 @dataclass(slots=True)
@@ -188,7 +188,8 @@ def sanitize_mjcf(mjcf_source: Source, resolver: FileResolver) -> SanitizedMjcf:
     """Return the sanitized text of an uploaded model.
 
     Raises:
-        FormatError: the text is not XML, has an element that is not allowed, or is too large.
+        FormatError: the text is not XML, has an element that is not allowed, includes a file that does not exist, or
+            is too large.
     """
     root = parse_xml(mjcf_source, FormatError)
     _insert_includes(root, resolver, {mjcf_source.member})
@@ -321,8 +322,8 @@ class _SanitizingWriter:
 def _check_builtin_mesh(node: XmlNode) -> None:
     words = node.attributes.get("params", "").split()
     numbers = node.numbers("params", len(words)) or ()
-    if any(abs(number) > MAX_BUILTIN_DIVISIONS for number in numbers):
-        raise node.make_error(f"has params={node.attributes['params']!r}; the limit is {MAX_BUILTIN_DIVISIONS}")
+    if any(abs(number) > MAX_BUILTIN_PARAMETER for number in numbers):
+        raise node.make_error(f"has params={node.attributes['params']!r}; the limit is {MAX_BUILTIN_PARAMETER}")
 
 
 def _quote(value: str) -> str:
@@ -399,9 +400,9 @@ class MjcfModel:
         position, wxyz = getattr(self.mj_model, f"{kind}_pos")[index], getattr(self.mj_model, f"{kind}_quat")[index]
         return from_position_wxyz(position, wxyz)
 
-    def file_of(self, kind: str, index: int) -> str:
-        """Return the path from which MuJoCo read a "mesh" or "tex"; empty if it was not read from a file."""
-        address = int(getattr(self.mj_model, f"{kind}_pathadr")[index])
+    def mesh_file(self, mesh: int) -> str:
+        """Return the path of a mesh that MuJoCo stores; empty if the mesh was not read from a file."""
+        address = int(self.mj_model.mesh_pathadr[mesh])
         if address < 0:
             return ""
         return bytes(self.mj_model.paths)[address:].split(b"\0")[0].decode(errors="replace")
@@ -412,7 +413,8 @@ def compile_mjcf(mjcf_source: Source) -> MjcfModel:
 
     Raises:
         MissingExtra: MuJoCo is not installed.
-        FormatError: the text is not XML, has no body, is an upload that is not allowed, or MuJoCo rejects it.
+        FormatError: the text is not XML, has no body, or is an upload with content that is not allowed; or MuJoCo
+            rejects it.
     """
     try:
         import mujoco
@@ -487,11 +489,11 @@ def unused_name(name: str, used_names: set[str]) -> str:
 
 
 def _explain(message: str, line_origins: Sequence[str] = ()) -> str:
-    """Return MuJoCo's message as one line that begins with the location.
+    """Return MuJoCo's message as one line, which begins with the location if MuJoCo states it.
 
     Args:
         message: the message of MuJoCo.
-        line_origins: origin of each line of a sanitized text; empty for a file.
+        line_origins: origin of each line of a sanitized text; otherwise empty.
     """
     text = " ".join(message.split())
     line_match = re.search(r"(?:, line |Line number=)(\d+)", text)

@@ -25,7 +25,7 @@ from mechanik.model.shapes import (
 from mechanik.spatial import Pose, from_position_wxyz, inverse
 
 FIRST_HIDDEN_GROUP = 3
-"""Geom group; by default MuJoCo's viewer draws groups 0 to 2; by convention, higher groups are only for collisions."""
+"""Lowest geom group that MuJoCo's viewer hides by default; by convention, such groups are only for collisions."""
 
 
 class GeomReader:
@@ -110,7 +110,7 @@ class GeomReader:
             return None
 
     def _read_mesh(self, mesh: int) -> Mesh | None:
-        file = self.model.file_of("mesh", mesh)
+        file = self.model.mesh_file(mesh)
         if not file:
             self._count_ignored("mesh without a file")
             return None
@@ -136,7 +136,7 @@ class GeomReader:
 
 
 def read_body_inertial(model: MjcfModel, body: int) -> Inertial | None:
-    """Return the mass (kg) and the principal moments of inertia (kg m²) of a body.
+    """Return the mass (kg), the pose of the principal axes and the principal moments of inertia (kg m²) of a body.
 
     MuJoCo took them from the file or computed them from the geoms. None if the mass is zero, or unknown because MuJoCo
     had placeholders for meshes.

@@ -6,8 +6,8 @@ between consecutive joints. Named sites are links fixed to their body. <equality
 - connect becomes a closure with a spherical joint.
 - weld becomes a rigid closure, or a closure with a spherical joint if its torquescale is 0.
 - connect or weld with a mocap body, which a user moves, becomes a goal.
-- joint becomes a coupling if it is linear and possible, otherwise a joint constraint. Without a second joint, it
-  sets both limits of its joint to one value.
+- joint becomes a coupling if it is linear and possible, otherwise a joint constraint. If it has no second joint or is
+  constant, it sets both limits of its first joint to one value.
 - tendon becomes a joint constraint on the joints in the tendons.
 
 qpos and q contain the same numbers in the same order, except that mimic joints are not in q. A hinge or slide has one
@@ -130,7 +130,7 @@ def _q_indices(joint: Joint, indices: JointIndices) -> list[int | None]:
 def _qpos_addresses(mechanism: Mechanism) -> tuple[int, Mapping[str, int]]:
     qpos_extra: Any = mechanism.extras.get("qpos")
     if not isinstance(qpos_extra, Mapping):
-        raise UnknownName("extra", "qpos", mechanism.extras)
+        raise UnknownName("extra from MJCF", "qpos", mechanism.extras)
     table = cast("Mapping[str, Any]", qpos_extra)
     addresses = cast("Mapping[str, Any]", table["at"])
     return int(table["size"]), {name: int(address) for name, address in addresses.items()}
@@ -353,10 +353,10 @@ def read_mjcf(source: str | Path | Source, *, sites: bool = True) -> Mechanism:
         sites: whether named sites become links.
 
     Returns:
-        The mechanism. Key frames are its `configurations`. Its `extras` contain "qpos", the index of each joint in
-        MuJoCo's qpos (for `from_qpos` and `to_qpos`). If there are any, they also contain "actuators", the target of
-        each actuator; "driven", the joints that actuators drive directly or through a tendon; "tendons", the joint
-        coefficients of the fixed tendons; and "mocap", the mocap bodies.
+        The mechanism. Key frames are its `configurations`. Its `extras` contain "qpos" for `from_qpos` and `to_qpos`:
+        the size of MuJoCo's qpos ("size") and the first index of each joint in it ("at"). If there are any, they also
+        contain "actuators", the target of each actuator; "driven", the joints that actuators drive directly or through
+        a fixed tendon; "tendons", the joint coefficients of the fixed tendons; and "mocap", the mocap bodies.
 
     Raises:
         MissingExtra: the package `mujoco` is not installed.
@@ -436,7 +436,7 @@ class _BodyTree:
         return Link(name, visuals=visuals, collisions=collisions, inertial=read_body_inertial(self.model, body))
 
     def _attach(self, link: Link, body: int, joint_indices: list[int]) -> None:
-        """Add the joints of a body in series, each at its anchor point on the body."""
+        """Attach a body to its parent: by its joints in series, each at its anchor point, or rigidly if it has none."""
         parent, X_parent_body = (
             self.links[int(self.model.mj_model.body_parentid[body])],
             self.model.pose_of("body", body),
@@ -459,7 +459,7 @@ class _BodyTree:
             parent, X_parent_body = child, np.eye(4)
 
     def _read_joint(self, index: int) -> Joint:
-        """Return a joint; its pose is chosen so that the joint does not move its link at the reference value."""
+        """Return a joint; its pose is such that at the reference value the body has the pose in the file."""
         mj_model, joint_type = self.model.mj_model, int(self.model.mj_model.jnt_type[index])
         joint = Joint(self.model.joint_names[index])
         limits = [float(limit) for limit in mj_model.jnt_range[index]] if mj_model.jnt_limited[index] else None

@@ -1,7 +1,8 @@
 """Frames, links and joints of an SDF with their full names, including nested and included models.
 
 A scope is the part of a full name before the name itself: the names of the enclosing models, such as "arm::gripper::".
-The outermost scope is empty. Poses in a file are relative to other frames; `SdfFrames` computes the poses in the world.
+The outermost scope is empty, and so is the scope inside the only model of a file. Poses in a file are relative to other
+frames; `SdfFrames` computes the poses in the world.
 """
 
 from __future__ import annotations
@@ -139,7 +140,8 @@ class SdfFramePose:
         relative_to: name of the reference frame; None for the default.
         default_reference: scope and name of the reference frame if `relative_to` is None.
         X_reference_frame: the pose, (4, 4).
-        attached_to: scope and name of the frame to which this frame is fixed.
+        attached_to: scope and name of the frame to which this frame is fixed. For a model, this is the frame around it,
+            which is used only if the model has no link.
         placement: for a model, scope and name of the frame inside it to which the pose applies; None for the model
             frame.
     """
@@ -255,7 +257,7 @@ KNOWN_ELEMENTS = {
     "joint": "axis axis2 child gearbox_ratio gearbox_reference_body parent physics plugin pose screw_thread_pitch "
     "sensor thread_pitch",
 }
-"""Elements that SDF allows inside these three elements; the reader warns about other elements."""
+"""Elements that SDF allows inside these three elements; the reader warns about others without a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +289,7 @@ class SdfContent:
     """All links, joints and frames of a file, in the order of the file.
 
     Attributes:
-        name: name of the model or world.
+        name: name of the only model or of the world; may be empty.
         root: the root node; warnings are added to its document.
         frames: all frames.
         links, joints: by full name.
@@ -303,7 +305,7 @@ class SdfContent:
 
 
 def collect_models(sdf_source: Source, files: FileResolver) -> SdfContent:
-    """Collect the links, joints and frames of a file: of its single model, or of all models in its world."""
+    """Collect the links, joints and frames of all models in the first <world>, or in <sdf> if there is no world."""
     root = parse_xml(sdf_source, FormatError)
     if root.tag != "sdf":
         raise FormatError(f"{root.location}: the root element is <{root.tag}>; an SDF has <sdf>")

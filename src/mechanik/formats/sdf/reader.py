@@ -2,8 +2,8 @@
 
 The links and joints of an SDF may form any graph. `spanning_forest` chooses the joints that form trees; the other
 joints close loops. Mimic joints, their leaders and screws are preferred for the trees; after them, for each link, the
-first joint that names it as child. A joint that is the only connection to further links may be used in reverse, from
-child to parent. A <gearbox> moves no link; it couples the rotations of two other joints.
+first joint that names it as child. A joint of a tree is used in reverse, from child to parent, if its child is nearer
+to the root. A <gearbox> moves no link; it couples the rotations of two other joints.
 
 Names inside nested and included models are full names, such as "gripper::finger"; names in the only model of a file
 have no prefix.
@@ -127,12 +127,12 @@ JOINT_TYPES = ("revolute", "continuous", "prismatic", "ball", "universal", "revo
 UNLIMITED = 1e16
 """m or rad; values of this size or more mean "no limit", as in the SDF specification."""
 PERPENDICULAR_COSINE = 1e-9
-"""Cosine of the angle between two axes; below this value they are treated as perpendicular."""
+"""Absolute cosine of the angle between two axes; below this value they are treated as perpendicular."""
 
 
 @dataclass(frozen=True, slots=True)
 class SdfMimic:
-    """A <mimic>: value = ratio * leader value + offset, for one axis of each joint.
+    """The coupling of a <mimic> or a gearbox: value = ratio * leader value + offset, for one axis of each joint.
 
     Attributes:
         node: the <mimic>, or the <joint> of a gearbox.
@@ -296,7 +296,8 @@ def read_sdf_extras(extras: dict[str, Any], spec: SdfJoint) -> None:
     """Add effort and velocity limits, damping and friction of the first axis of a joint to `extras`.
 
     They are stored in `extras["limits"][name]` and `extras["dynamics"][name]`, as the URDF reader does: effort in N m
-    or N, velocity in rad/s or m/s, damping in N m s/rad or N s/m, friction in N m or N.
+    or N, velocity in rad/s or m/s, damping in N m s/rad or N s/m, friction in N m or N. Infinite and negative numbers
+    are omitted.
     """
     axis_node = spec.node.first("axis")
     for category, tag, names in (
@@ -425,9 +426,9 @@ class _MechanismBuilder:
         self.links: dict[str, Link] = {}
         if any(WORLD in pair for pair in self.ends.values()):
             self.links[WORLD] = Link(WORLD)
-        for name, spec in content.links.items():
-            visuals, collisions = (shape_reader.read_shapes(spec, tag) for tag in ("visual", "collision"))
-            inertial = shape_reader.read_inertial(spec)
+        for name, sdf_link in content.links.items():
+            visuals, collisions = (shape_reader.read_shapes(sdf_link, tag) for tag in ("visual", "collision"))
+            inertial = shape_reader.read_inertial(sdf_link)
             self.links[name] = Link(name, visuals=visuals, collisions=collisions, inertial=inertial)
 
     def build(self, has_floating_base: bool) -> list[Frame]:

@@ -49,9 +49,8 @@ def read_png(data: bytes) -> Array:
         keeps its resolution; of any other image, the values are the red channel with 8 bits.
 
     Raises:
-        FormatError: the data is not a PNG, or is damaged. This message and the next continue a sentence that begins
-            with the file.
-        InvalidOperation: the image is too large.
+        FormatError: the data is not a PNG, or is damaged. The message continues a sentence that begins with the file.
+        InvalidOperation: the image is too large. The message continues such a sentence too.
         MissingExtra: Pillow is not installed.
     """
     size = image_size(data)
@@ -73,7 +72,7 @@ def read_png(data: bytes) -> Array:
 
 
 def read_heightmap(node: XmlNode, files: FileResolver) -> HeightField | None:
-    """Read a <heightmap> as Gazebo does; if the file cannot be read, warn and return None.
+    """Read a <heightmap> as Gazebo does; if it has no usable file, warn and return None.
 
     Black is at height 0, the brightest pixel is at height z of <size>, and the top row has the largest y.
     """
