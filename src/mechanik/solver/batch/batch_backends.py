@@ -27,8 +27,8 @@ from mechanik.solver.batch.batch_rows import (
     RowResults,
     Shape,
     TargetRows,
-    normalize_targets,
     target_shapes,
+    validate_targets,
 )
 from mechanik.solver.batch.batch_store import row_seed
 from mechanik.solver.collision_constraint import CollisionConstraint
@@ -40,14 +40,13 @@ from mechanik.spatial.array import Array
 
 
 def goal_poses(objective: LinkGoal, values: Array | None, count: int) -> Array:
-    """Return the target pose of an objective's frame for each row, (count, 4, 4), contiguous float64.
+    """Return the target pose of a goal for each row, (count, 4, 4).
 
-    Components that a target does not define are those of the objective; components that the objective does not have
-    are zero or the identity.
+    A position or rotation that a target does not define is that of the goal, or else zero or the identity.
 
     Args:
         objective: the goal.
-        values: targets (count, ...) in any shape that the objective accepts; None: the target of the objective.
+        values: targets (count, ...) in any of the shapes `GENERIC_TARGETS`; None: the target of the goal.
         count: number of rows.
     """
     shape = None if values is None else values.shape[1:]
@@ -99,15 +98,15 @@ def _link_goal_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array
         errors[:, 0] = np.sqrt((offset * offset).sum(axis=1))
     if isinstance(orientation, FixedRotation):
         R_target_local = np.swapaxes(X_target[:, :3, :3], 1, 2) @ (X_world_link[:, :3, :3] @ orientation.local)
-        angles = rotation.log(R_target_local)
-        errors[:, 1] = np.sqrt((angles * angles).sum(axis=1))
+        rotation_vectors = rotation.log(R_target_local)
+        errors[:, 1] = np.sqrt((rotation_vectors * rotation_vectors).sum(axis=1))
     return errors
 
 
 SEQUENTIAL_CHUNK_ROWS = 64
 """Number of rows in a chunk: 3 to 64 ms of work, at 0.05 to 1 ms for each row."""
 CODE_BY_STATUS = {status: code for code, status in reversed(list(enumerate(STATUS_BY_CODE)))}
-"""First status code of each status."""
+"""Status code of each status; the first, if a status has several codes."""
 
 
 class SingleTargetSolver(Protocol):
@@ -119,14 +118,14 @@ class SingleTargetSolver(Protocol):
 
 
 class SequentialBackend:
-    """Backend that solves rows one by one with a solver for each thread.
+    """Backend that solves rows one by one; each thread uses its own solver.
 
     It supports every mechanism, objective and method.
 
     Args:
         mechanism: the mechanism.
         objectives: the objectives.
-        make_solver: creates a solver for the same problem; solvers are reused for the next batch.
+        make_solver: creates a solver for the same problem; the backend keeps its solvers for further rows.
     """
 
     def __init__(
@@ -171,9 +170,9 @@ class SequentialBackend:
 
     @contextmanager
     def _solver(self) -> Generator[SingleTargetSolver]:
-        """Provide a solver for exclusive use.
+        """Provide an idle or a new solver for exclusive use.
 
-        Solvers are created one at a time, since all compile the same mechanism.
+        Solvers are created one at a time, since each of them compiles the same mechanism.
         """
         with self._creation_lock:
             solver = self._idle_solvers.pop() if self._idle_solvers else self._make_solver()
@@ -197,13 +196,18 @@ class SequentialBackend:
 LANE_CHUNK_ROWS = 4096
 """Number of rows in a chunk: a few milliseconds of work, at 1 us for each row. Larger chunks exceed the cache."""
 KEY_COUNT = 1 << 31
-"""Number of different random seeds (keys) of the kernel."""
+"""Number of different keys (random seeds) that are given to the kernel."""
 ITERATIONS_COLUMN, POSITION_ERROR_COLUMN, ROTATION_ERROR_COLUMN = 2, 3, 4
-"""Columns of the report of a row; columns 0 and 1 are its status and its attempts."""
-_WXYZ = np.array([[0.8, 0.6, 0.0, 0.0], [0.0, 0.6, 0.0, 0.8]])
-_X = from_position_wxyz(np.array([[0.3, -0.2, 0.7], [-0.4, 0.1, 0.2]]), _WXYZ)
-GENERIC_TARGETS: Mapping[Shape, Array] = {POSE: _X, POINT: _X[:, :3, 3], ROTATION: _X[:, :3, :3], WXYZ: _WXYZ}
-"""Two targets of each shape without symmetry, to test how an objective depends on its target."""
+"""Columns of the kernel report; column 0 is the result code."""
+_ROTATIONS_WXYZ = np.array([[0.8, 0.6, 0.0, 0.0], [0.0, 0.6, 0.0, 0.8]])
+_POSES = from_position_wxyz(np.array([[0.3, -0.2, 0.7], [-0.4, 0.1, 0.2]]), _ROTATIONS_WXYZ)
+GENERIC_TARGETS: Mapping[Shape, Array] = {
+    POSE: _POSES,
+    POINT: _POSES[:, :3, 3],
+    ROTATION: _POSES[:, :3, :3],
+    WXYZ: _ROTATIONS_WXYZ,
+}
+"""Two different targets of each shape, to test how an objective depends on its target."""
 
 
 class ChainRowSolver(Protocol):
@@ -220,10 +224,10 @@ class LaneBackend:
 
     Attributes:
         search: search of the chain.
-        sequential_backend: backend for the rows that the chain kernel does not solve. Rows out of reach descend to the
-            closest pose; rows that the kernel rejects are validated and solved.
+        sequential_backend: backend for the rows that the chain kernel does not solve: it descends to the closest pose,
+            or solves a row that the kernel rejects although its target is valid.
         objective: the goal; see `supports_lanes`.
-        default_q: configuration of rows without a start, (nq,); joints that are not in the chain keep these values.
+        default_q: configuration (nq,) with the values of joints outside the chain, for rows without a start.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
@@ -243,7 +247,7 @@ class LaneBackend:
         X = np.ascontiguousarray(goal_poses(self.objective, values, targets.count))
         q, report = np.empty_like(results.q), np.empty((targets.count, REPORT_FLOATS))
         starts = np.tile(self.default_q, (targets.count, 1)) if q0 is None else q0
-        mode = FROM_TABLE if q0 is None else FROM_SEED  # the seed of this mode is the start configuration
+        mode = FROM_TABLE if q0 is None else FROM_SEED  # in FROM_SEED, "seed" means the start configuration
         key = 0.0 if seed is None else float(seed % KEY_COUNT)
         self.search.solve_rows(X, starts, mode, key, q, report)
         is_rejected, is_unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
@@ -258,32 +262,34 @@ class LaneBackend:
             self._refine_unsolved(targets, q0, results, is_unsolved)
         if is_rejected.any():
             is_valid = is_rejected.copy()
-            is_valid[is_rejected] = normalize_targets(X[is_rejected])[1]
+            is_valid[is_rejected] = validate_targets(X[is_rejected])[1]
             self._solve_rejected(targets, q0, seed, results, is_rejected, is_valid)
 
     def _refine_unsolved(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> None:
-        """Descend to the closest pose, from the start of each row, or from the best result of the kernel if q0 is None.
+        """Descend to the closest pose: from the start of each row, or from the kernel's configuration if q0 is None.
 
-        If a descent from a start ends clearly farther from the target than the best result of the kernel, descend also
-        from this best result, and use the better of both descents.
+        If a descent from a start ends clearly farther from the target than the kernel's configuration, descend from
+        this configuration too. The second descent replaces the first if it converges or its cost is clearly lower.
         """
-        best_results, row_targets = results.subset(rows), targets.subset(rows)
-        starts = best_results.q if q0 is None else q0[rows]
-        closest_results = self._descend_to_closest(row_targets, starts, best_results)
+        kernel_results, row_targets = results.subset(rows), targets.subset(rows)
+        starts = kernel_results.q if q0 is None else q0[rows]
+        closest_results = self._descend_to_closest(row_targets, starts, kernel_results)
         if q0 is not None:
-            is_closer = closest_results.code != CONVERGED
-            is_closer &= self._cost(best_results) < MAX_COST_RATIO * self._cost(closest_results)
-            if is_closer.any():
-                results_from_best = self._descend_to_closest(
-                    row_targets.subset(is_closer), best_results.q[is_closer], best_results.subset(is_closer)
+            is_kernel_closer = closest_results.code != CONVERGED
+            is_kernel_closer &= self._cost(kernel_results) < MAX_COST_RATIO * self._cost(closest_results)
+            if is_kernel_closer.any():
+                results_from_kernel = self._descend_to_closest(
+                    row_targets.subset(is_kernel_closer),
+                    kernel_results.q[is_kernel_closer],
+                    kernel_results.subset(is_kernel_closer),
                 )
-                results_from_start = closest_results.subset(is_closer)
-                is_better = (results_from_best.code == CONVERGED) | (
-                    self._cost(results_from_best) < MAX_COST_RATIO * self._cost(results_from_start)
+                results_from_start = closest_results.subset(is_kernel_closer)
+                is_better = (results_from_kernel.code == CONVERGED) | (
+                    self._cost(results_from_kernel) < MAX_COST_RATIO * self._cost(results_from_start)
                 )
-                results_from_start.write_subset(is_better, results_from_best.subset(is_better))
-                closest_results.write_subset(is_closer, results_from_start)
-        closest_results.iterations[:] += best_results.iterations
+                results_from_start.write_subset(is_better, results_from_kernel.subset(is_better))
+                closest_results.write_subset(is_kernel_closer, results_from_start)
+        closest_results.iterations[:] += kernel_results.iterations
         results.write_subset(rows, closest_results)
 
     def _descend_to_closest(self, targets: TargetRows, starts: Array, previous_results: RowResults) -> RowResults:
@@ -303,9 +309,9 @@ class LaneBackend:
         is_rejected: Mask,
         is_valid: Mask,
     ) -> None:
-        """Solve the rows that the chain kernel rejects, and mark invalid poses as BAD_TARGET.
+        """Solve the valid rows among those that the chain kernel rejects, and mark the others as BAD_TARGET.
 
-        The kernel rejects inaccurate rotations and distant starts.
+        The kernel rejects inaccurate or invalid poses, and starts with very large values.
         """
         results.code[is_rejected], results.errors[is_rejected] = BATCH_BAD_TARGET, np.nan
         if is_valid.any():
@@ -317,7 +323,7 @@ class LaneBackend:
 
 
 def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
-    """Return whether a new target of an objective only changes the pose that the chain has to reach.
+    """Return whether a new target of an objective only changes its target pose, to that of `goal_poses`.
 
     Args:
         mechanism: the mechanism.
@@ -351,7 +357,7 @@ COLLISION_FREE_CHUNK_ROWS = 1024
 
 
 class ConstrainedFallback(Protocol):
-    """Solver for targets whose known solutions all collide; `CollisionAvoidance` implements it."""
+    """Solver for targets whose known solutions do not keep the required clearance."""
 
     def solve_constrained(self, targets: Any, q0: Array, rng: np.random.Generator | None) -> Solution: ...
 
@@ -374,13 +380,16 @@ class ConstrainedFallbackSolver:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollisionFreeLaneBackend:
-    """Backend that solves a serial chain in lanes, checks for collisions, and solves colliding rows again.
+    """Backend that solves a serial chain in lanes, checks clearances, and solves colliding rows again.
+
+    A configuration is free if it keeps the required clearance, and colliding if not.
 
     Attributes:
         lane_backend: backend that solves without regard to collisions.
-        constraint: collisions to avoid.
-        free_search: search for collision-free solutions.
-        constrained_backend: solves the remaining rows one by one, from the solution with the least penetration.
+        constraint: the required clearance.
+        free_search: search for free solutions.
+        constrained_backend: solves the remaining rows one by one, from the solution with the largest
+            distance of its closest pair.
         chunk, checks_poses, kernels: as for `BatchBackend`.
     """
 
@@ -403,9 +412,9 @@ class CollisionFreeLaneBackend:
             self._solve_constrained(targets, seed, results, is_colliding)
 
     def _find_other_solutions(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> Mask:
-        """Search for other solutions of rows, write them, and return for each row whether its solution is free.
+        """Search for other solutions of rows, write them, and return for each row whether a free one was found.
 
-        A colliding solution replaces the first solution only if it penetrates less.
+        A colliding solution replaces the first solution only if its closest pair is farther apart.
         """
         values: Any = targets.subset(rows).values[0]
         X = np.ascontiguousarray(goal_poses(self.lane_backend.objective, values, int(rows.sum())))

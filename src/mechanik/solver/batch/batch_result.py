@@ -54,17 +54,18 @@ class BatchResult:
     """Solutions for N targets. Arrays are read-only; those of a folder are memory-mapped.
 
     Attributes:
-        q: configuration of each row, (N, nq); for a row that could not be tried, its start.
+        q: configuration of each row, (N, nq); with an invalid target, its start; with an invalid start, the
+            configuration of the mechanism. The values of pending rows have no meaning.
         status: index of each row's `Status` in `mechanik.solver.solution.STATUS_BY_CODE`, (N,) int8; 0 is CONVERGED.
-        errors: position and rotation error of each objective, (N, objectives, 2), m and rad; NaN where nothing was
-            tried.
+        errors: position and rotation error of each objective, (N, objectives, 2), m and rad; NaN with an invalid target
+            or start. The values of pending rows have no meaning.
         iterations: iterations over all attempts, (N,) int32.
         joints: name of each entry of q.
         objectives: name of each objective.
         seconds: time spent on the finished rows, s.
         folder: folder of its files, or None.
 
-    `solve_batch` and `open` create results; the constructor argument `metadata` is internal.
+    `solve_batch`, `open` and `save` create results; the constructor argument `metadata` is internal.
 
     Example:
         >>> solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
@@ -85,7 +86,7 @@ class BatchResult:
 
     @staticmethod
     def empty(metadata: BatchMetadata) -> BatchResult:
-        """Return a result in memory without finished rows; batch solves call this.
+        """Return a result in memory without finished rows.
 
         Args:
             metadata: rows, names of joints and objectives, seed and fingerprint of the batch.
@@ -142,7 +143,11 @@ class BatchResult:
 
     @property
     def q(self) -> Array:
-        """Configuration of each row, (N, nq), read-only; for a row that could not be tried, its start."""
+        """Configuration of each row, (N, nq), read-only.
+
+        With an invalid target, it is the start; with an invalid start, it is the configuration of the mechanism. The
+        values of pending rows have no meaning.
+        """
         return read_only(self._arrays[0].view())
 
     @property
@@ -159,7 +164,7 @@ class BatchResult:
     def errors(self) -> Array:
         """Position error (m) and rotation error (rad) of each objective in each row, (N, objectives, 2), read-only.
 
-        NaN where nothing was tried.
+        NaN with an invalid target or start. The values of pending rows have no meaning.
         """
         return read_only(self._arrays[2].view())
 
@@ -172,7 +177,7 @@ class BatchResult:
 
     @property
     def success(self) -> npt.NDArray[np.bool_]:
-        """Whether each row met its required objectives with all loops closed, (N,)."""
+        """Whether each row has the status CONVERGED, (N,)."""
         return np.asarray(self._arrays[1] == 0)
 
     @property
@@ -192,7 +197,7 @@ class BatchResult:
 
     @property
     def seed(self) -> int | None:
-        """Seed of all random numbers; None if there are none."""
+        """Random seed, drawn from the `rng` of the call; None without `rng`."""
         return self._metadata.seed
 
     @property
@@ -293,7 +298,7 @@ class BatchResult:
 
 
 def format_percent(part: int, total: int) -> str:
-    """Format a percentage with four digits; "over 99.99" if it rounds to 100 although `part` is below `total`."""
+    """Format a percentage, up to four digits; "over 99.99" if it rounds to 100 although `part` is below `total`."""
     text = f"{100 * part / total:.4g}"
     return "over 99.99" if text == "100" and part < total else text
 

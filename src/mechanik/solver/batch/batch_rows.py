@@ -1,8 +1,8 @@
 """Input and output rows of a batch: validation of targets and starts, row results, and the backend protocol.
 
 Shapes are validated for the whole batch, and values row by row. Arrays are read in chunks, and pages of memory-mapped
-files are released, so memory is bounded. The accepted shapes of targets come from `Objective.with_target`, so a new
-kind of objective needs no code here.
+files are released, so memory is bounded. `Objective.with_target` decides which targets an objective accepts; only joint
+values have their own rules here, since the number of values depends on the joints.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from mechanik.validation import QUATERNION_TOLERANCE, format_count
 
 
 def release_pages(array: object) -> None:
-    """Release the pages of a memory-mapped array; they are read again from the file when needed.
+    """Release the memory pages of a memory-mapped array where the system supports this; a later access reads the file.
 
-    An array in memory stays unchanged, and so does a copy-on-write map (mode "c"), whose changes are not in the file.
+    Pages of other arrays and of copy-on-write maps (mode "c") stay, since their contents are not in a file.
     """
     mode = ""
     owner: Any = array
@@ -46,7 +46,7 @@ Shape = tuple[int, ...]
 Mask = npt.NDArray[np.bool_]
 
 POSE_TOLERANCE = 1e-6
-"""Tolerance of rotation matrices and of the last row of poses, as in all other validation; the rounding of float32 is
+"""Tolerance of rotation matrices and of the last row of poses, as in `mechanik.validation`; the rounding of float32 is
 smaller."""
 
 POSE, POSITION_WXYZ, ROTATION, WXYZ, POINT, NUMBER = (4, 4), (7,), (3, 3), (4,), (3,), ()
@@ -80,7 +80,10 @@ def accepts_target(objective: Objective, target: object) -> bool:
 
 
 def target_shapes(objective: Objective) -> tuple[Shape, ...]:
-    """Return the shapes in SHAPE_TEXTS that a target of an objective may have; empty for joint values."""
+    """Return the shapes in SHAPE_TEXTS that a target of an objective may have.
+
+    Empty for joint values, and for objectives whose targets have other shapes.
+    """
     if isinstance(objective, JointValues | RestPose):
         return ()
     shapes = [shape for shape, sample_target in SAMPLE_TARGETS.items() if accepts_target(objective, sample_target)]
@@ -89,12 +92,12 @@ def target_shapes(objective: Objective) -> tuple[Shape, ...]:
     return tuple(shapes)
 
 
-def normalize_targets(targets: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
-    """Return targets in a shape that `Objective.with_target` accepts, and a mask of the valid targets.
+def validate_targets(targets: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
+    """Convert targets to a shape that `Objective.with_target` accepts, and check their values.
 
     Args:
         targets: (M, ...), float64.
-        skip_pose_check: whether to skip the check of poses (4, 4), because the backend checks them.
+        skip_pose_check: whether poses (4, 4) count as valid without a check, because the backend checks them.
 
     Returns:
         Targets (M, ...), with position and quaternion converted to poses (M, 4, 4); and a mask of valid targets, (M,).
@@ -137,7 +140,10 @@ class TargetColumn(Protocol):
     def count(self) -> int: ...
 
     def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Any, Mask]:
-        """Return the targets of rows, and a mask of the numerically valid targets, (M,)."""
+        """Return the targets of rows, and a mask (M,) that is false where the numbers are known to be invalid.
+
+        `skip_pose_check` is as in `validate_targets`.
+        """
         ...
 
     def row(self, values: Any, i: int) -> Any:
@@ -145,7 +151,7 @@ class TargetColumn(Protocol):
         ...
 
     def sample_target(self) -> Any:
-        """Return a constant target of the same shape, or None."""
+        """Return a valid target of the same shape that does not depend on the values; None if there is none."""
         ...
 
     def release(self) -> None:
@@ -159,7 +165,7 @@ class ArrayColumn:
 
     Attributes:
         array: (N, ...), the targets.
-        is_configuration: whether a row holds joint values, also if it has as many numbers as a quaternion or a pose.
+        is_configuration: whether a row holds joint values; then four numbers are not a quaternion, for example.
     """
 
     array: NumberArray
@@ -171,7 +177,7 @@ class ArrayColumn:
 
     def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[Array, Mask]:
         values = read_rows(self.array, rows)
-        return (values, _is_finite(values)) if self.is_configuration else normalize_targets(values, skip_pose_check)
+        return (values, _is_finite(values)) if self.is_configuration else validate_targets(values, skip_pose_check)
 
     def row(self, values: Array, i: int) -> Array | float:
         return values[i] if values.ndim > 1 else float(values[i])
@@ -186,7 +192,7 @@ class ArrayColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedColumn:
-    """Joint values by name: arrays (N,) or (N, values of the joint)."""
+    """Targets as joint values by name: an array (N,) or (N, values of the joint) for each joint."""
 
     arrays: Mapping[str, NumberArray]
 
@@ -201,13 +207,11 @@ class NamedColumn:
 
     def row(self, values: Array, i: int) -> dict[str, Any]:
         joint_values: dict[str, Any] = {}
-        first_column = 0
+        start = 0
         for name, array in self.arrays.items():
             size = 1 if array.ndim == 1 else array.shape[1]
-            joint_values[name] = (
-                float(values[i, first_column]) if size == 1 else values[i, first_column : first_column + size]
-            )
-            first_column += size
+            joint_values[name] = float(values[i, start]) if size == 1 else values[i, start : start + size]
+            start += size
         return joint_values
 
     def sample_target(self) -> object:
@@ -246,16 +250,20 @@ class ObjectColumn:
 def read_rows(array: NumberArray, rows: RowIndices) -> Array:
     """Return rows of an array as contiguous float64; no other part of the array is read.
 
-    The result is a copy, unless the rows already have this layout in memory; so it must not be written to.
+    The result may be a view of the array, so it must not be written to.
     """
-    is_contiguous = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
-    selection = array[rows[0] : rows[-1] + 1] if is_contiguous else array[rows]
+    is_consecutive = len(rows) > 0 and rows[-1] - rows[0] + 1 == len(rows)
+    selection = array[rows[0] : rows[-1] + 1] if is_consecutive else array[rows]
     has_layout = type(array) is np.ndarray and selection.dtype == np.float64 and selection.flags.carray
     return cast("Array", selection) if has_layout else np.array(selection, dtype=np.float64, order="C", subok=False)
 
 
 def as_number_array(values: object, name: str) -> NumberArray:
-    """Return an array of real numbers, unchanged if it is already an array of any numeric type."""
+    """Return `values` as an array of real numbers; an array of integers or floats is returned unchanged.
+
+    Raises:
+        ShapeError: if the values are not real numbers, or a single number.
+    """
     if isinstance(values, np.ndarray):
         array = cast("NumberArray", values)
     else:
@@ -313,7 +321,7 @@ class BatchTargets:
     count: int
 
     def read(self, rows: RowIndices, skip_pose_check: bool = False) -> tuple[TargetRows, Mask]:
-        """Return the targets of rows, and a mask of the numerically valid targets, (M,)."""
+        """Return the targets of rows, and a mask (M,) that is false where the numbers are known to be invalid."""
         values: list[Any] = []
         is_valid = np.ones(len(rows), dtype=np.bool_)
         for column in self.columns:
@@ -334,15 +342,15 @@ def as_batch_targets(objectives: Sequence[Objective], targets: Any, start_count:
 
     Args:
         objectives: the objectives.
-        targets: for a single objective an array (N, ...), or N targets that its `with_target` accepts. For several
-            objectives, one such array or list for each, by name or in order, and None for an objective that keeps its
-            target. None: all objectives keep their targets.
+        targets: for a single objective an array (N, ...), or N targets that its `with_target` accepts; for joint values
+            also arrays by joint name. For several objectives, one of these for each, by name or in order, and None for
+            an objective that keeps its target. None: all objectives keep their targets.
         start_count: number of starts if each row has its own start, else None.
         nq: size of q.
 
     Raises:
         ShapeError: for targets of the wrong shape or number.
-        UnknownName: for an unknown objective.
+        UnknownName: for an unknown objective or joint.
         InvalidArgument: for text instead of an array.
     """
     columns = tuple(
@@ -468,9 +476,8 @@ def _select_rows(values: Any, mask: Mask) -> Any:
     return None if values is None else values[mask]
 
 
-MIN_QUATERNION_COMPONENT = 1e-6
-"""A quaternion is not valid if no component is larger than this in size; same value as in
-`ConfigurationSpace.check_q`."""
+MIN_QUATERNION_MAX_NORM = 1e-6
+"""The largest component of a valid quaternion exceeds this in magnitude, as in `ConfigurationSpace.check_q`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -479,7 +486,7 @@ class BatchStarts:
 
     Attributes:
         q0: (nq,) for all rows, (N, nq), or None.
-        default_q: configuration of a row without a valid start, (nq,).
+        default_q: configuration in the result for a row without a valid start, until it is solved, (nq,).
         space: configuration space.
     """
 
@@ -502,7 +509,7 @@ class BatchStarts:
         q0 = read_rows(self.q0, rows)
         is_valid = np.asarray(np.isfinite(q0).all(axis=1))
         for k in self.space.quaternions_q:
-            is_valid &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_COMPONENT
+            is_valid &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_MAX_NORM
         return q0, is_valid
 
     def release(self) -> None:
@@ -516,7 +523,7 @@ def as_batch_starts(space: ConfigurationSpace, q0: ArrayLike | None, default_q: 
     Args:
         space: configuration space.
         q0: (nq,) for all rows, (N, nq), or None.
-        default_q: present configuration, (nq,).
+        default_q: as in `BatchStarts`, (nq,).
 
     Raises:
         ShapeError: for a `q0` of the wrong shape.
@@ -542,8 +549,8 @@ class RowResults:
     Attributes:
         q: (M, nq).
         code: index in `STATUS_BY_CODE`, (M,).
-        errors: m and rad, (M, objectives, 2).
-        iterations: (M,).
+        errors: position error (m) and rotation error (rad) of each objective, (M, objectives, 2).
+        iterations: number of iterations, (M,).
     """
 
     q: Array
@@ -553,7 +560,7 @@ class RowResults:
 
     @staticmethod
     def unsolved(q: Array, objective_count: int) -> RowResults:
-        """Return results for rows at q (M, nq) that are not solved yet."""
+        """Return the results of pending rows whose configurations are q (M, nq)."""
         row_count = len(q)
         code, iterations = np.full(row_count, BATCH_PENDING, dtype=np.int64), np.zeros(row_count, dtype=np.int64)
         return RowResults(q, code, np.full((row_count, objective_count, 2), np.nan), iterations)
@@ -569,10 +576,10 @@ class RowResults:
 
 
 class BatchBackend(Protocol):
-    """Backend that solves rows independently: a result depends only on target, start and seed of its row.
+    """Backend that solves rows independently: a result depends only on the row's target and start and the random seed.
 
     Attributes:
-        chunk: number of rows in a chunk; a chunk takes from a few to some tens of milliseconds.
+        chunk: default number of rows in a chunk; a chunk takes from a few to some tens of milliseconds.
         checks_poses: whether the backend detects invalid poses (4, 4).
         kernels: names of the kernel modules that the backend calls most.
     """
@@ -591,9 +598,8 @@ class BatchBackend(Protocol):
 
         Args:
             targets: targets of the rows.
-            q0: starts, (M, nq); None: the default starts.
-            seed: seed of all random numbers; None if there are none.
-            results: `code` and `q` of every row must be written; `q` contains the configuration that an unsolved row
-                keeps.
+            q0: starts, (M, nq); None: the backend chooses the starts.
+            seed: random seed; None: restarts follow a fixed sequence.
+            results: the results to fill; at the call, `q` contains the configurations of rows that are not tried.
         """
         ...

@@ -39,11 +39,14 @@ from mechanik.validation import as_rng
 Progress = Callable[[int, int], object]
 """Function that is called with the number of finished rows and the number of all rows."""
 TERMINAL_INTERVAL_S, FILE_INTERVAL_S = 0.1, 10.0
-"""Time between two progress lines, s: on a terminal, where the line is overwritten, and in a file."""
+"""Minimum time between two updates of the progress line, s: on a terminal, and elsewhere."""
 
 
 class BatchProgressLine:
-    """Progress line on a stream (default: stderr): finished rows, rows per second, and the estimated time left."""
+    """Progress line on a stream (default: stderr): finished rows, rows per second, and the estimated time left.
+
+    On a terminal, the line is overwritten; elsewhere each update is a new line.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -100,16 +103,16 @@ def _ignore_progress(finished_count: int, row_count: int) -> None:
 
 
 CHUNKS_PER_THREAD, MIN_CHUNK_DIVISOR = 4, 16
-"""Desired number of chunks for each thread, so that all threads end at about the same time. A chunk is not larger than
-the chunk of the backend and not smaller than that chunk divided by `MIN_CHUNK_DIVISOR`, so there may be more or fewer
-chunks.
+"""Desired number of chunks for each thread, so that all threads end at about the same time. A chunk has at most as many
+rows as the default chunk of the backend, and at least this number divided by `MIN_CHUNK_DIVISOR`, so there may be more
+or fewer chunks.
 """
 COMMIT_INTERVAL_S = 1.0
 """Minimum time between two commits, s, except before the last commit. If the process is killed, the rows since the last
 commit and the chunks in progress are lost.
 """
 COMMIT_SHARE = 0.1
-"""Maximum share of the time for commits; on a slow disk there are fewer commits."""
+"""Maximum ratio of the duration of a commit to the time until the next one, so a slow disk has fewer commits."""
 ROWS_BEFORE_RELEASE = 1 << 16
 """Number of rows that are read from files before their pages are released: about 10 MB."""
 UNCOMPILED_ROW_S = 0.003
@@ -125,8 +128,8 @@ class BatchRequest:
     Attributes:
         mechanism: the mechanism.
         objectives: the objectives.
-        settings: all other data that solutions depend on: limits, weights, method, options; see `fingerprint`.
-        fingerprint_cache: digests of mechanism and settings; to be cleared when they change.
+        settings: all other data that solutions depend on, such as limits, method and options; see `fingerprint`.
+        fingerprint_cache: digests of mechanism and settings; the caller clears it when they change.
     """
 
     mechanism: Mechanism
@@ -178,7 +181,7 @@ def run_batch(
         return result
     uncompiled_seconds = UNCOMPILED_ROW_S * (batch_targets.count - result.done)
     wait_for_kernels(*backend.kernels, what=f"a batch of {batch_targets.count:,}", plain_seconds=uncompiled_seconds)
-    if chunk is None:  # several chunks for each thread, so that all threads end at about the same time
+    if chunk is None:
         balanced_chunk = backend.chunk if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
         chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, balanced_chunk))
     threads = min(threads, -(-batch_targets.count // chunk))
@@ -199,7 +202,7 @@ def _positive_integer(value: object, name: str) -> int:
 
 
 def _open_result(out: object, metadata: BatchMetadata) -> BatchResult:
-    """Return the result to write to: an empty result, or the result to resume, which may already be finished."""
+    """Return the result to write to: a new one, or the one to resume, which may already be finished."""
     if out is None:
         return BatchResult.empty(metadata)
     if isinstance(out, BatchResult) and out.folder is None:
@@ -347,7 +350,7 @@ class _BatchRun:
             self._writer.commit()
 
     def _finish(self, seconds: float) -> None:
-        """Commit all solved rows and store the time spent."""
+        """Commit all finished rows and store the time spent."""
         self._commit()
         if self._writer is None:
             self._result._add_seconds(seconds)

@@ -1,10 +1,10 @@
 """Storage of a batch in .npy files, and fingerprints that prevent resuming a result with other inputs.
 
-A fingerprint covers everything that solutions depend on: link poses instead of the text of a model file, and targets
-and starts as given. Functions of the user are covered only by their names. `status.npy` marks finished rows. A row is
-marked after its numbers have reached the disk, and `status.npy` is the last file that is created in a new folder. So
-the process may be killed or the machine switched off at any time: a marked row is correct, and all other rows are
-solved again.
+A fingerprint covers the inputs that solutions depend on: link poses instead of the text of a model file, and the
+values of all targets and starts. Functions of the user are covered only by their names. `status.npy` marks finished
+rows. A row is marked after its numbers have reached the disk, and `status.npy` is the last file that is created in a
+new folder. So the process may be killed or the machine switched off at any time: a marked row is correct, and all other
+rows are solved again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def fingerprint(
     Args:
         mechanism: the mechanism.
         objectives: the objectives.
-        settings: all other data that solutions depend on: numbers, texts, arrays, dataclasses, and containers of these.
+        settings: all other data that solutions depend on: numbers, texts, enums, arrays, dataclasses, and containers of
+            these.
         targets, starts: inputs of all rows.
         cache: digests of the mechanism and the settings from an earlier call; filled if it is empty.
     """
@@ -75,7 +76,7 @@ def fingerprint(
 def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
     """Return digests of all targets and of all starts, read in chunks, so that files need not fit into memory."""
     target_hash, start_hash = (hashlib.blake2b(digest_size=8) for _ in range(2))
-    # without starts every row starts at the present configuration, which also has the values of fixed joints
+    # without starts, solutions depend on the present configuration
     _update_hash(
         start_hash.update, (starts.q0 is None, starts.count is None, starts.default_q if starts.q0 is None else None)
     )
@@ -98,7 +99,7 @@ def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
 def _checksum(numbers: Array) -> object:
     """Return the shape, a weighted sum of the row sums of all bit patterns, and their column sums.
 
-    Faster than a digest.
+    The weights make the result depend on the order of the rows. This is faster than a digest.
     """
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64).reshape(len(numbers), -1)
     row_sums, column_sums = bits.sum(axis=1), bits.sum(axis=0)
@@ -106,7 +107,7 @@ def _checksum(numbers: Array) -> object:
 
 
 def row_seed(seed: int, target: object, q0: object) -> int:
-    """Return a seed for a row that depends only on its target and start; so its index does not change its result."""
+    """Return the random seed of a row from the seed of the batch, the target and the start; the index has no effect."""
     return int(digest(seed, target, q0), 16)
 
 
@@ -191,7 +192,7 @@ class BatchMetadata:
         rows: number of targets.
         joints: name of each entry of q.
         objectives: name of each objective.
-        seed: seed of all random numbers; None if there are none.
+        seed: random seed; None: restarts follow a fixed sequence.
         fingerprint: digest of each part of the batch.
         seconds: time spent on the finished rows, s.
     """
@@ -310,7 +311,7 @@ def has_batch(folder: Path) -> bool:
     """Return whether a folder contains a batch.
 
     Raises:
-        CannotSave: if the folder contains other files, or is not a folder.
+        CannotSave: if the folder contains only other files, is not a folder, or cannot be read.
     """
     try:
         names = sorted(entry.name for entry in folder.iterdir())
@@ -379,7 +380,7 @@ def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
 
 
 def read_arrays(folder: Path, metadata: BatchMetadata) -> Arrays:
-    """Return all arrays, memory-mapped and read-only."""
+    """Return all arrays by name, read-only; arrays that are not empty are memory-mapped."""
     arrays: Arrays = {}
     for name, shape in array_shapes(metadata).items():
         path = folder / f"{name}.npy"
@@ -433,7 +434,7 @@ class BatchWriter:
                 self._uncommitted_rows.pop()
 
     def close(self, seconds: float) -> None:
-        """Close the files after the last commit, and add `seconds` to the time spent in the metadata."""
+        """Close the files without a commit, and add `seconds` to the time spent in the metadata."""
         with self._lock:
             for file in self._files.values():
                 file.close()
