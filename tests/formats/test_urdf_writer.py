@@ -303,7 +303,7 @@ def test_plain_frame_raises_an_error() -> None:
 
 
 def test_name_with_characters_not_allowed_in_xml_raises_an_error() -> None:
-    with pytest.raises(FormatError, match="control character"):
+    with pytest.raises(FormatError, match="XML does not allow"):
         write_urdf(Mechanism(Link("a\x00")))
 
 

@@ -1,8 +1,8 @@
 """Readers and writers of model files: URDF, MJCF, SDF, the JSON format of Mechanik, DH tables and arm lists.
 
 `load` chooses the reader by the content of the file, `save` the writer by the suffix, and `check` lists the faults of a
-model. A reader takes a path or a text and returns a `Mechanism`, or raises an error that names the file and the line.
-This package imports `model` and the layers below it.
+model. A reader takes a path or a text and returns a `Mechanism`, or raises an error that names the file and the
+location in it. The readers and writers import `model` and the layers below it; `check` also imports `objectives`.
 """
 
 from mechanik.formats.arm_tables import arm_2d, arm_3d, from_dh

@@ -16,7 +16,7 @@ FORMAT_VERSION = 1
 """Version of the format; a reader accepts this version and all older ones."""
 
 _LINE_WIDTH = 118
-"""Characters; a longer object or list is split into lines. The width includes the indentation, not the key."""
+"""Characters with indentation, without key; a longer object or list is split, except a list of numbers."""
 _ZERO_POSITION, _IDENTITY_WXYZ = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
 _DEFAULTS: dict[str, Any] = {
     "position": _ZERO_POSITION,

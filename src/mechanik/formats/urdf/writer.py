@@ -171,7 +171,7 @@ def write_urdf(mechanism: Mechanism) -> str:
         The text, which `read_urdf` and `load` accept.
 
     Raises:
-        FormatError: a name or a root frame cannot be written as URDF, or a closure starts in the world.
+        FormatError: a name or a root frame cannot be written as URDF.
 
     Example:
         >>> text = mk.formats.write_urdf(mk.gallery.four_bar())
@@ -191,9 +191,7 @@ def write_urdf(mechanism: Mechanism) -> str:
     except TypeError as error:
         raise FormatError(f"a name in {mechanism!r} is not a string: {error}") from None
     if (match := _INVALID_XML_CHARACTER.search(text)) is not None:
-        raise FormatError(
-            f"a name contains the control character {match[0]!r}, which XML does not allow; change the name"
-        )
+        raise FormatError(f"a name contains the character {match[0]!r}, which XML does not allow; change the name")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
