@@ -58,16 +58,16 @@ class ClosedFormMatch:
 
     Attributes:
         family: the family; None if no closed form is known.
-        reasons: for messages: why the family applies, or why no family does.
-        axes: axes of the chain; None if a joint of the chain is not an independent revolute joint.
-        is_mirrored: whether the family applies to the chain with base and tip exchanged, last axis first.
+        reasons: why the family applies, or why no family does; text for messages.
+        axes: axes of the chain; None if the joints of the chain are not all independent revolute joints.
+        is_reversed: whether the family applies to the chain with base and tip exchanged, last axis first.
         deviation: largest deviation from the exact geometry of the family, rad or share of the reach.
     """
 
     family: ClosedFormFamily | None
     reasons: tuple[str, ...]
     axes: ScrewAxes | None = None
-    is_mirrored: bool = False
+    is_reversed: bool = False
     deviation: float = 0.0
 
     def __bool__(self) -> bool:
@@ -84,10 +84,10 @@ class _GeometricTest:
 
 
 class _ChainGeometry:
-    """The geometric tests of a chain; `reach` and `length_tolerance` are in m."""
+    """Geometric tests of the axes of a chain; `reach` and `length_tolerance` are in m."""
 
     def __init__(self, axes: ScrewAxes) -> None:
-        self.axes, self.reach = axes, axes.size
+        self.axes, self.reach = axes, axes.reach
         self.length_tolerance = AXIS_TOLERANCE * self.reach
 
     def test_parallel(self, axis_indices: Sequence[int]) -> _GeometricTest:
@@ -149,7 +149,7 @@ class _ChainGeometry:
         """Return whether the Jacobian has rank six in at least one of five random configurations."""
         for q in np.random.default_rng(0).uniform(-3, 3, (5, self.axes.n)):
             J = _jacobian(self.axes, q)
-            J[:3] /= self.axes.size
+            J[:3] /= self.axes.reach
             singular_values = np.linalg.svd(J, compute_uv=False)
             if singular_values[5] > 10 * AXIS_TOLERANCE * singular_values[0]:
                 return True
@@ -163,6 +163,10 @@ def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) 
         mechanism: the mechanism.
         link: name of the tip link.
         base: name of a link above `link`; default: the world.
+
+    Raises:
+        UnknownName: no link has that name.
+        StructureError: `base` is not above `link`.
     """
     try:
         axes = screw_axes(mechanism.kinematics, link, base)
@@ -181,7 +185,7 @@ def match_closed_form(mechanism: Mechanism, link: str, base: str | None = None) 
 
 
 def _first_axis_of(mechanism: Mechanism, axes: ScrewAxes, joints: Iterable[Joint]) -> str:
-    """Return the name of the first axis that belongs to one of the joints; empty if none does."""
+    """Return the name of the first axis of the chain that belongs to one of the joints; empty if none does."""
     joint_indices = mechanism.kinematics.joint_indices
     columns = {column for joint in joints if joint in joint_indices for column in joint_indices[joint].q.values()}
     return next((name for name, k in zip(axes.names, axes.columns.tolist(), strict=True) if k in columns), "")
@@ -261,21 +265,21 @@ def _match_6r(geometry: _ChainGeometry) -> ClosedFormMatch:
         ClosedFormFamily.SPHERICAL_SHOULDER: ": the shoulder is not spherical",
     }
     reasons: list[str] = []
-    for family, is_mirrored, test, consequence in candidates:
+    for family, is_reversed, test, consequence in candidates:
         if not test.is_satisfied:
             reasons.append(test.reason + suffixes.get(family, ""))
         elif not geometry.can_move_in_all_dofs():
             reasons.append(f"{test.reason}, but the link cannot move in all six dofs")
-        elif degeneracy := _degeneracy(geometry, family, is_mirrored):
+        elif degeneracy := _degeneracy(geometry, family, is_reversed):
             reasons.append(f"{test.reason}, but {degeneracy}")
         else:
-            return ClosedFormMatch(family, (test.reason, consequence), geometry.axes, is_mirrored, test.deviation)
+            return ClosedFormMatch(family, (test.reason, consequence), geometry.axes, is_reversed, test.deviation)
     return ClosedFormMatch(None, tuple(dict.fromkeys(reasons)), geometry.axes)
 
 
-def _degeneracy(geometry: _ChainGeometry, family: ClosedFormFamily, is_mirrored: bool) -> str:
+def _degeneracy(geometry: _ChainGeometry, family: ClosedFormFamily, is_reversed: bool) -> str:
     """Describe a degeneracy of the axes that prevents the closed form of the family; empty if there is none."""
-    order = (5, 4, 3, 2, 1, 0) if is_mirrored else (0, 1, 2, 3, 4, 5)
+    order = (5, 4, 3, 2, 1, 0) if is_reversed else (0, 1, 2, 3, 4, 5)
     first_axis, second_axis, third_axis = order[:3]
     if family is ClosedFormFamily.THREE_PARALLEL:
         for i, j in ((order[1], order[2]), (order[2], order[3])):
@@ -333,6 +337,6 @@ def _format_axes(axis_indices: Sequence[int]) -> str:
     return "axes " + ", ".join(str(k + 1) for k in axis_indices[:-1]) + f" and {axis_indices[-1] + 1}"
 
 
-def _format_point(point: Array, size: float) -> str:
-    """Format a point as text; rounding errors become zero."""
-    return "(" + ", ".join(f"{0.0 if abs(x) < 1e-9 * size else x:.4g}" for x in point.tolist()) + ")"
+def _format_point(point: Array, reach: float) -> str:
+    """Format a point as text; rounding errors, which are relative to the reach of the arm (m), become zero."""
+    return "(" + ", ".join(f"{0.0 if abs(x) < 1e-9 * reach else x:.4g}" for x in point.tolist()) + ")"

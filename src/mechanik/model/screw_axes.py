@@ -1,7 +1,7 @@
 """Screw axes of a serial chain of revolute joints, and the geometry of lines in space.
 
-A line is given by a point and a unit direction. With the axes at zero angles, the pose of the tip link is a product of
-exponentials:
+A line is given by a point and a unit direction. The axes are lines in the base frame, at their places when all angles
+are zero. The pose of the tip link is a product of exponentials:
 
     X_base_link(q) = rotation(axis 1, q1) ... rotation(axis n, qn) @ home
 """
@@ -26,6 +26,7 @@ from mechanik.kernels.nodes import (
     Q_LENGTH,
     REVOLUTE,
     SPHERICAL,
+    TRANSLATION,
 )
 from mechanik.model.configuration_space import Indices
 from mechanik.model.kinematics import Kinematics, forward
@@ -41,27 +42,36 @@ def angle_between_lines(a: Array, b: Array) -> float:
 
 
 def closest_point_on_line(point: Array, point_on_line: Array, direction: Array) -> Array:
-    """Return the point of the line (point_on_line, direction) that is nearest to `point`, (3,)."""
+    """Return the point (3,) of a line that is nearest to `point`; the line is a point on it and a unit direction."""
     return point_on_line + direction * (direction @ (point - point_on_line))
 
 
-def nearest_points_of_lines(p: Array, a: Array, q: Array, b: Array) -> tuple[Array, Array]:
-    """Return the nearest points of the lines (p, a) and (q, b), each a point and a unit direction.
+def nearest_points_of_lines(
+    point_a: Array, direction_a: Array, point_b: Array, direction_b: Array
+) -> tuple[Array, Array]:
+    """Return the point of line a that is nearest to line b, and the point of line b that is nearest to line a.
 
-    For parallel lines the first point is p. Lines with an angle below 1e-5 rad count as parallel.
+    For parallel lines the first point is `point_a`. Lines with an angle below 1e-5 rad count as parallel.
+
+    Args:
+        point_a, point_b: (3,), a point on each line.
+        direction_a, direction_b: (3,), unit directions.
     """
-    normal = cross(a, b)
+    normal = cross(direction_a, direction_b)
     squared_sine = float(normal @ normal)
     if squared_sine < 1e-10:
-        return p, closest_point_on_line(p, q, b)
-    offset = q - p
-    return p + a * (cross(offset, b) @ normal / squared_sine), q + b * (cross(offset, a) @ normal / squared_sine)
+        return point_a, closest_point_on_line(point_a, point_b, direction_b)
+    offset = point_b - point_a
+    return (
+        point_a + direction_a * (cross(offset, direction_b) @ normal / squared_sine),
+        point_b + direction_b * (cross(offset, direction_a) @ normal / squared_sine),
+    )
 
 
-def line_distance(p: Array, a: Array, q: Array, b: Array) -> float:
-    """Return the shortest distance between the lines (p, a) and (q, b), in the unit of the points."""
-    first_point, second_point = nearest_points_of_lines(p, a, q, b)
-    return float(length(second_point - first_point))
+def line_distance(point_a: Array, direction_a: Array, point_b: Array, direction_b: Array) -> float:
+    """Return the distance between two lines, in the unit of the points; arguments as in `nearest_points_of_lines`."""
+    nearest_a, nearest_b = nearest_points_of_lines(point_a, direction_a, point_b, direction_b)
+    return float(length(nearest_b - nearest_a))
 
 
 def closest_point_to_lines(points: Array, directions: Array) -> tuple[Array, float]:
@@ -94,10 +104,11 @@ class ScrewAxes:
         names: names of the joints as in `ConfigurationSpace.q_names`, base first.
         columns: (n,), index of each joint in q.
         directions: (n, 3), unit vectors in the base frame at zero angles.
-        points: (n, 3), a point on each axis in the base frame, m.
+        points: (n, 3), a point on each axis in the base frame at zero angles, m.
         home: (4, 4), X_base_link at zero angles.
         lower, upper: (n,), limits, rad.
-        nodes: the chain as nodes for the kernels of `forward.py`, with n entries of q.
+        nodes: (n + 1, 18), a node for each joint and the fixed node of the link, as in `Kinematics.paths`; their q has
+            the n angles only.
     """
 
     names: tuple[str, ...]
@@ -115,16 +126,18 @@ class ScrewAxes:
         return len(self.names)
 
     @property
-    def size(self) -> float:
+    def reach(self) -> float:
         """Approximate reach of the arm, m, to which tolerances of lengths are relative.
 
-        It is the largest distance of the tip, or of the next joint, from an axis at zero angles; 1 if it would be zero.
+        It is the largest distance of an axis from the tip, or from the point on the next axis, at zero angles; 1 if
+        this distance is zero.
         """
         tip_offsets = self.home[:3, 3] - self.points
-        reach = float(length(cross(self.directions, tip_offsets)).max(initial=0.0))
+        largest_distance = float(length(cross(self.directions, tip_offsets)).max(initial=0.0))
         for k in range(self.n - 1):
-            reach = max(reach, float(length(cross(self.directions[k], self.points[k + 1] - self.points[k]))))
-        return reach or 1.0
+            next_offset = self.points[k + 1] - self.points[k]
+            largest_distance = max(largest_distance, float(length(cross(self.directions[k], next_offset))))
+        return largest_distance or 1.0
 
     def poses(self, q: Array) -> Array:
         """Compute X_base_link (m, 4, 4) at q (m, n)."""
@@ -140,7 +153,7 @@ class ScrewAxes:
 
 
 def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> ScrewAxes:
-    """Return the axes between `base` and `link`; joints with equal limits count as fixed.
+    """Return the axes between `base` and `link`; independent revolute joints with equal limits count as fixed.
 
     Args:
         kinematics: the compiled mechanism.
@@ -150,8 +163,8 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     Raises:
         UnknownName: no link has that name.
         StructureError: `base` is not above `link`.
-        NoClosedForm: a joint of the chain is prismatic, spherical or a mimic joint. A mimic joint with ratio 1 and
-            offset 0 is allowed if its leader is not in the chain.
+        NoClosedForm: a joint of the chain has a translation or a quaternion, or is a mimic joint. A mimic joint with
+            ratio 1 and offset 0 is allowed if no other joint of the chain has the same leader or is the leader.
     """
     space = kinematics.space
     rows: list[Array] = []
@@ -169,9 +182,11 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
         column = int(row[FIRST_Q])
         name = space.q_names[column]
         if row[NODE_KIND] != REVOLUTE:
-            reason = "is spherical" if row[NODE_KIND] == SPHERICAL else "is prismatic"
-            # the first entry of q of a spherical joint is the w of its quaternion
-            joint_name = name.removesuffix(".qw") if row[NODE_KIND] == SPHERICAL else name
+            # `name` is the first entry of q of the node, such as "hip.qw" or "base.X"
+            joint_name = name.rpartition(".")[0] if row[NODE_KIND] in (SPHERICAL, TRANSLATION) else name
+            reason = {SPHERICAL: "is spherical", TRANSLATION: "has three translations"}.get(
+                int(row[NODE_KIND]), "is prismatic"
+            )
             raise NoClosedForm(f"joint {joint_name!r} {reason}: closed forms exist only for revolute joints")
         if row[NODE_RATIO] != 1.0 or row[NODE_OFFSET] != 0.0 or column in columns:
             raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")

@@ -66,10 +66,10 @@ def verify_branches(
     target_indices: npt.NDArray[np.int64] = np.repeat(np.arange(m, dtype=np.int64), B)
     indices = np.flatnonzero(np.isfinite(candidates).all(axis=-1))
     angles, target_indices = candidates[indices], target_indices[indices]
-    tolerance = BRANCH_TOLERANCE * max(1.0, axes.size / 1000)  # models in millimetres have a reach of about 1000
+    tolerance = BRANCH_TOLERANCE * max(1.0, axes.reach / 1000)  # models in millimetres have a reach of about 1000
     position_error, rotation_error = _errors(axes.poses(angles), target[target_indices], constrains_rotation)
     for _ in range(MAX_NEWTON_STEPS):
-        largest_error = np.maximum(position_error / axes.size, rotation_error)
+        largest_error = np.maximum(position_error / axes.reach, rotation_error)
         inexact_indices = np.flatnonzero((largest_error > EXACT_ERROR) & (largest_error < max_error))
         if not len(inexact_indices):
             break
@@ -79,7 +79,7 @@ def verify_branches(
         new_position_error, new_rotation_error = _errors(
             axes.poses(refined_angles), target[target_indices[inexact_indices]], constrains_rotation
         )
-        is_improved = np.maximum(new_position_error / axes.size, new_rotation_error) < largest_error[inexact_indices]
+        is_improved = np.maximum(new_position_error / axes.reach, new_rotation_error) < largest_error[inexact_indices]
         improved_indices = inexact_indices[is_improved]
         angles[improved_indices], position_error[improved_indices], rotation_error[improved_indices] = (
             refined_angles[is_improved],
@@ -91,7 +91,7 @@ def verify_branches(
     branches, error = np.full((m * B, n), np.nan), np.full(m * B, np.inf)
     branches[indices], error[indices] = (
         wrap_angles(angles[is_exact]),
-        np.maximum(position_error / axes.size, rotation_error)[is_exact],
+        np.maximum(position_error / axes.reach, rotation_error)[is_exact],
     )
     branches = branches.reshape(m, B, n)
     is_valid = _unique_mask(branches, error.reshape(m, B))
@@ -120,9 +120,9 @@ def _newton_step(axes: ScrewAxes, q: Array, target: Array, constrains_rotation: 
     X, J = axes.poses(q), axes.jacobians(q)
     row_count = 6 if constrains_rotation else 3
     e = np.empty((len(q), 6))
-    e[:, :3] = (target[:, :3, 3] - X[:, :3, 3]) / axes.size
+    e[:, :3] = (target[:, :3, 3] - X[:, :3, 3]) / axes.reach
     e[:, 3:] = sum(cross(X[:, :3, k], target[:, :3, k]) for k in range(3)) / 2
-    J[:, :3] /= axes.size
+    J[:, :3] /= axes.reach
     J, e = J[:, :row_count], e[:, :row_count]
     Jt = np.swapaxes(J, -1, -2)
     return q + (Jt @ np.linalg.solve(J @ Jt + 1e-12 * np.eye(row_count), e[..., None]))[..., 0]
@@ -354,7 +354,7 @@ class ClosedForm:
 
     def _solve(self, X: Array, near: Array, elbow: Array) -> tuple[Array, Mask]:
         T = X @ inverse(self.axes.home)
-        if self.recognition.is_mirrored:
+        if self.recognition.is_reversed:
             q = self.formula.candidates(inverse(T), near[:, ::-1], elbow)[..., ::-1]
         else:
             q = self.formula.candidates(T, near, elbow)
@@ -400,8 +400,8 @@ def closed_form(mechanism: Mechanism, link: str | Link, base: str | Link | None 
             "The general solver, mechanik.solve or mechanik.Solver, supports every chain"
         )
     axes = family_match.axes
-    h, p = (-axes.directions[::-1], axes.points[::-1]) if family_match.is_mirrored else (axes.directions, axes.points)
-    formula = FORMULA_BY_FAMILY[family_match.family](h, p, axes.home, axes.size)
+    h, p = (-axes.directions[::-1], axes.points[::-1]) if family_match.is_reversed else (axes.directions, axes.points)
+    formula = FORMULA_BY_FAMILY[family_match.family](h, p, axes.home, axes.reach)
     return ClosedForm(mechanism, link_name, base_name, family_match, axes, formula, mechanism.revision)
 
 
