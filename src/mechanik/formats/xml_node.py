@@ -23,7 +23,7 @@ MAX_XML_ELEMENTS = 1_000_000
 PART_TAGS = frozenset(("link", "joint", "freejoint", "body", "frame", "site", "model"))
 """Tags, of all formats, that are counted as links and joints for `FileResolver.count_parts`."""
 MAX_TEXT_LENGTH = 65_536
-"""Characters; text beyond about this length of an element is dropped. Names and numbers need about a hundred."""
+"""Characters; text of an element beyond about this length is dropped. Names and numbers need about a hundred."""
 
 
 class XmlDocument:
