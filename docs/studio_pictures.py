@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from studio_driving import Studio, chromium  # noqa: E402
 
-from mechanik.studio.messages.events import GalleryEntry  # noqa: E402
+from mechanik.studio.messages.events import StartPageEntry  # noqa: E402
 from mechanik.studio.scenes import start_page_entries  # noqa: E402
 from mechanik.studio.server.server import serve  # noqa: E402
 
@@ -60,7 +60,7 @@ LONG = 1500
 """ms that a scene plays before its picture."""
 
 
-def show(studio: Studio, entry: GalleryEntry, is_small: bool = False) -> None:
+def show(studio: Studio, entry: StartPageEntry, is_small: bool = False) -> None:
     """Open a scene, let it play a while, and turn the camera to an informative direction."""
     studio.eval("(m.store.setDisplay(a), 1)", PLAIN if is_small else {"theme": "light", "collisions": False})
     studio.show(entry.kind, entry.name)

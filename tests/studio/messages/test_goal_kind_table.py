@@ -5,14 +5,14 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS, GOAL_KINDS, GoalKindInfo, GoalSymbol
+from mechanik.studio.messages.goal_kinds import GOAL_KINDS, GOAL_KINDS_BY_NAME, GoalKindInfo, GoalSymbol
 from mechanik.studio.messages.requests import GoalKind
 from mechanik.studio.session.frame_packer import default_sizes
 
 
 def test_table_lists_each_kind_of_the_protocol_once_and_in_its_order():
     assert tuple(info.kind for info in GOAL_KINDS) == get_args(GoalKind)
-    assert list(GOAL_KIND_INFOS.values()) == list(GOAL_KINDS)
+    assert list(GOAL_KINDS_BY_NAME.values()) == list(GOAL_KINDS)
 
 
 def test_titles_labels_and_symbols_are_unique():

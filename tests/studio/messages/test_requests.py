@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mechanik.errors import InvalidOperation
 from mechanik.studio.messages import requests
-from mechanik.studio.messages.message_codec import MAX_MESSAGE_BYTES, read_request
+from mechanik.studio.messages.message_codec import MAX_REQUEST_LENGTH, read_request
 from mechanik.studio.messages.requests import REQUESTS
 
 POSE = [0.1, 0.2, 0.3, 1.0, 0.0, 0.0, 0.0]
@@ -95,7 +95,7 @@ BAD = {
     "too many options": json.dumps({"do": "SetSolver", "solver": "lm", "options": {f"o{k}": 1 for k in range(201)}}),
     "deep brackets": "[" * 100_000,
     "deep objects": '{"do":' * 50_000,
-    "too long": '{"do": "Undo"' + " " * MAX_MESSAGE_BYTES + "}",
+    "too long": '{"do": "Undo"' + " " * MAX_REQUEST_LENGTH + "}",
     "bytes that are no text": b"\xff\xfe\x00{",
 }
 

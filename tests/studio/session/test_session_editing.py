@@ -121,7 +121,7 @@ def test_text_of_another_kind_replaces_title_and_goals() -> None:
         harness.ask(EditModel("arm_2d", '{"mechanik": 1, "arm": {"lengths": [0.3, 0.4]}}'))
         assert "panda" not in harness.model.title
         assert harness.model.resets_view
-        assert harness.rest().header.residual < 1e-9
+        assert harness.rest().header.goal_error < 1e-9
 
 
 @pytest.mark.parametrize(("kind", "text"), [

@@ -1,8 +1,8 @@
 """Protocol between browser pages and sessions.
 
 The structs in `requests`, `events` and `goal_kinds` are the schema of the messages. `message_codec` reads and writes
-messages as JSON and packs the binary frames that are sent at display rate. This package imports no other package of the
-studio.
+JSON messages and binary frames, and `typescript` generates the types of the page. This package imports no other package
+of the studio.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
-"""Schema of the messages that a session sends to its pages: `{"is": "<class name>", ...fields}`.
+"""Schema of the messages that pages receive: `{"is": "<class name>", ...fields}`.
 
-Poses and joint values are sent as binary state frames instead (see `message_codec`), in the order of links, dofs,
-closures and goals in the events `Model` and `Goals`.
+The present state of the mechanism and its goals is sent as binary state frames instead (see `message_codec`), in the
+order of links, dofs, closures and goals in the events `Model` and `Goals`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class OptionInfo(Struct, frozen=True):
 
     Attributes:
         kind: type of the value; the value of a "number" may be an integer.
-        default: default value; None: the method chooses the value.
+        default: default value; None: infinite, chosen by the method, or not known to the server.
         choices: allowed values of kind "choice".
         about: description.
     """
@@ -43,11 +43,11 @@ class MethodInfo(Struct, frozen=True):
     options: list[OptionInfo]
 
 
-class GalleryEntry(Struct, frozen=True):
-    """An entry of the start page.
+class StartPageEntry(Struct, frozen=True):
+    """An entry of the start page: a mechanism of the gallery or a scene.
 
     Attributes:
-        kind: what a click opens: a mechanism of the gallery or a scene.
+        kind: what a click opens.
         about: description.
         picture: URL path of an image on this server; empty: no image.
         group: heading above the entry, such as "Scenes", "Arms" or "Loops"; empty: the default heading of `kind`.
@@ -72,7 +72,7 @@ class Welcome(Event, frozen=True):
     version: str
     session: str
     return_key: str
-    entries: list[GalleryEntry]
+    entries: list[StartPageEntry]
     methods: list[MethodInfo]
     goal_kinds: list[GoalKindInfo]
     largest_upload: int
@@ -122,9 +122,9 @@ class LinkInfo(Struct, frozen=True):
 class DofInfo(Struct, frozen=True):
     """A dof of a joint, or all three rotations of a spherical joint.
 
-    The dofs of a joint act in the order of the list: X, Y, Z, then EZ, EY, EX. A spherical joint is one entry of kind
-    "spherical" with three values, its rotation vector in rad. The page shows them as sliders EX, EY, EZ, which are
-    read-only if the joint closes a loop.
+    The dofs of a joint act in the order of the list: X, Y, Z, then EZ, EY, EX. The rotations of a spherical joint are
+    one entry of kind "spherical" with three values, the rotation vector in rad. The page shows them as sliders EX, EY,
+    EZ, which are read-only if the joint closes a loop.
 
     Attributes:
         name: `elbow` if the joint has one entry; else `base.X`, and `base.rotation` for its spherical entry.
@@ -188,7 +188,7 @@ class Model(Event, frozen=True):
     State frames with another revision belong to another model, and pages ignore them.
 
     Attributes:
-        configurations: names for `GoTo`.
+        configurations: names of the configurations of the mechanism, for `GoTo`.
         centre, radius: bounding sphere in the world, for the camera, m.
         view_from: direction from the mechanism to the camera, in the world; for a planar mechanism it is normal to the
             plane of motion.
@@ -238,9 +238,9 @@ class GoalInfo(Struct, frozen=True):
         number: identifier in requests; never reused, except `LINK_DRAG_GOAL`, the number of all link drags.
         link: index of the link.
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
-        pose: pose of the goal in the world. Its origin is the target of the point, the point to look at, or the centre
-            of a box or sphere. Its z axis is the direction of an axis, line, hinge or cone, or the normal of a plane,
-            surface or band.
+        pose: pose of the goal in the world. Its origin is the target of the point or of the centre of mass, the point
+            to look at, or the centre of a box or sphere. Its z axis is the direction of an axis, line, hinge or cone,
+            or the normal of a plane, surface or band.
         level: priority level; 0 for a pinned goal.
         sizes: see `ChangeGoal.sizes`.
         free: see `ChangeGoal.free`.
@@ -280,7 +280,11 @@ class Solving(Event, frozen=True):
 
 
 class StatusText(Event, frozen=True):
-    """Status of the solver as text, sent after a change, at most ten times per second."""
+    """Status of the solver as text, sent after a change, at a limited rate.
+
+    Attributes:
+        status: name of the status in `STATUSES`.
+    """
 
     status: str
     text: str
@@ -313,7 +317,7 @@ class CompareRow(Struct, frozen=True):
     error: float
     iterations: int
     microseconds: float
-    """Median time of the last ticks, µs."""
+    """Median processor time of the last ticks, µs."""
     solved: float
     """Share of successful solves among the finished solves since the start of the comparison, 0 to 1."""
     refusal: str
@@ -459,9 +463,10 @@ class TerrainInfo(Struct, frozen=True):
 
 
 class Scene(Event, frozen=True):
-    """The open scene; an empty name means that no scene is open.
+    """The open scene, the curves and the terrain; an empty name means that no scene is open.
 
     Attributes:
+        curves, terrain: drawn in the world, also if no scene is open.
         shows_collisions: whether collision shapes are drawn when the scene opens.
     """
 
@@ -522,7 +527,7 @@ class RequestRefused(Event, frozen=True):
     """The request with this id was rejected; it has changed nothing, but it may have ended a drag or playback.
 
     Attributes:
-        id: -1 if the message refers to a binary frame or to the whole connection.
+        id: -1 if the message does not refer to a request with an id, but to a binary frame or the whole connection.
         message: the reason.
     """
 

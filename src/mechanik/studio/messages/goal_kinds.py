@@ -44,8 +44,8 @@ class GoalKindInfo(Struct, frozen=True):
         uses_rotation: whether the goal depends on the rotation of its target pose.
         has_free_directions: whether the user can choose dofs that are not constrained (`GoalInfo.free`).
         sizes: parameters that pages show, in the order of `GoalInfo.sizes`.
-        link_line: when a line from the link to the goal is drawn: while the goal is not reached, always, or never.
-            "plumb" draws a vertical line from the goal to z = 0 instead.
+        link_line: when a line from the point of the link to the goal is drawn: while the goal is not reached, always,
+            or never. "plumb" draws a vertical line from the goal to z = 0 instead.
         needs: requirement of the kind: links with mass, a terrain in the scene, or nothing.
     """
 
@@ -158,4 +158,4 @@ GOAL_KINDS: tuple[GoalKindInfo, ...] = (
     ),
 )  # fmt: skip
 
-GOAL_KIND_INFOS: dict[GoalKind, GoalKindInfo] = {info.kind: info for info in GOAL_KINDS}
+GOAL_KINDS_BY_NAME: dict[GoalKind, GoalKindInfo] = {info.kind: info for info in GOAL_KINDS}

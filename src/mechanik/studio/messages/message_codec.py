@@ -3,14 +3,14 @@
 Requests from pages are validated: names, types, ranges of numbers, and lengths. Binary frames consist of little-endian
 float64 numbers, so no value is rounded.
 
-A state frame (server to page, sent at each update) has these parts:
+A state frame (server to page) has these parts:
     header    see `StateHeader`
     links     x y z qw qx qy qz of each link, in the order of `Model.links`
     values    values of the dofs, m or rad; `DofInfo.value` is the index of the first value of a dof
     goals     x y z qw qx qy qz, position error (m), angle error (rad) of each goal, in the order of `Goals.goals`
     closures  gap (m) and angle (rad) of each closure, in the order of `Model.closures`
 
-A drag frame (page to server, sent at display rate) is a `DragUpdate` as ten numbers.
+A drag frame (page to server) is a `DragUpdate` as ten numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import Event
 from mechanik.studio.messages.requests import MAX_MAGNITUDE, REQUESTS, PageRequest
 
-MAX_MESSAGE_BYTES = 1_000_000
+MAX_REQUEST_LENGTH = 1_000_000
 """Maximum length of a request, bytes; characters if it is a `str`."""
 VALIDATION_ERROR = re.compile(r"(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?", re.DOTALL)
 """Pattern of the validation errors of msgspec: a reason and the path of the value."""
@@ -52,8 +52,8 @@ def read_request(text: str | bytes) -> PageRequest:
     Raises:
         InvalidOperation: the message is not valid; the error text gives the reason and, if possible, the field.
     """
-    if len(text) > MAX_MESSAGE_BYTES:
-        raise InvalidOperation(f"a message may have at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
+    if len(text) > MAX_REQUEST_LENGTH:
+        raise InvalidOperation(f"a request may have at most {MAX_REQUEST_LENGTH} characters, not {len(text)}")
     try:
         return _request_decoder().decode(text)
     except msgspec.ValidationError as error:
@@ -72,7 +72,7 @@ def _request_decoder() -> msgspec.json.Decoder[PageRequest]:
 
 
 def _field_with_lone_surrogate(text: str | bytes) -> str:
-    """Return the name of a field whose text contains half of a surrogate pair; empty if there is no such field.
+    """Return a field whose text contains half of a surrogate pair, such as `OpenScene.name`; empty if there is none.
 
     JSON can encode half of a pair, and the error of msgspec does not name the field.
     """
@@ -142,7 +142,10 @@ def _without_metadata(annotation: Any) -> Any:
 
 
 def _allowed_values(annotation: Any) -> tuple[list[str], tuple[float, float] | None]:
-    """Return the texts and the range of numbers that an annotation allows; the range is None without bounds."""
+    """Return the texts and the range of numbers that an annotation allows.
+
+    The range is None unless the annotation has the bounds `ge` and `le`.
+    """
     options: list[str] = []
     number_range: tuple[float, float] | None = None
     if get_origin(annotation) is Literal:
@@ -199,14 +202,15 @@ class StateHeader(NamedTuple):
         revision: revision of the `Model` that the state frame belongs to.
         order: order of the `Goals` that the state frame belongs to.
         sequence: number of the state frame in its layer, counted from 1 for each model and for each comparison.
-        tag: tag of the newest `DragUpdate` that this state includes; 0: none, or the layer of a compared method.
+        tag: tag of the newest `DragUpdate` that this state includes; 0: none. It is 0 in layers of compared methods.
         layer: 0 for the main solver, else the layer of a compared method.
         status: index into `STATUSES`.
-        is_at_rest: 1 if nothing moves until the next request, else 0.
+        is_at_rest: 0 while the solver or playback continues. 1 if the solver has finished, and in state frames that do
+            not come from the solver or playback, such as the first one for a new page.
         iterations: iterations of the last tick of the solver.
-        seconds: processor time of the last tick, s.
+        seconds: processor time of the last tick, s; wall time on Windows.
         solves_per_second: number of ticks in the last second.
-        residual: largest error of an enabled goal, the maximum of distances (m) and angles (rad), for the plot.
+        goal_error: largest error of an enabled goal, the maximum of distances (m) and angles (rad), for the plot.
         links, values, goals, closures: number of entries of each part.
     """
 
@@ -221,7 +225,7 @@ class StateHeader(NamedTuple):
     iterations: float
     seconds: float
     solves_per_second: float
-    residual: float
+    goal_error: float
     links: float
     values: float
     goals: float
@@ -263,7 +267,7 @@ def read_drag_update(data: bytes) -> DragUpdate:
 
     Raises:
         InvalidOperation: the size or the kind is wrong, the tag or the number is not an integer in range, a value is
-            not finite or out of range, or the norm of the quaternion is not between 0.5 and 2.
+            not finite or out of range, or the norm of the quaternion of a goal or obstacle is not between 0.5 and 2.
     """
     if len(data) != DRAG_STRUCT.size:
         raise InvalidOperation(f"a drag frame must have {DRAG_STRUCT.size} bytes, not {len(data)}")

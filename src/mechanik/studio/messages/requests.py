@@ -1,7 +1,7 @@
 """Schema of the requests that a page sends to its session: `{"do": "<class name>", "id": 7, ...fields}`.
 
 `message_codec` validates messages with these classes and the ranges in their annotations; `typescript` generates the
-types of the page from these classes. Drags at display rate are sent as binary frames instead.
+types of the page from these classes. While an object is dragged, its poses or values are sent as binary frames instead.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ Larger values are mistakes of the user. The square of this limit is far below th
 
 Number = Annotated[float, Meta(ge=-MAX_MAGNITUDE, le=MAX_MAGNITUDE)]
 NonNegative = Annotated[float, Meta(ge=0.0, le=MAX_MAGNITUDE)]
-Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+GoalNumber = Annotated[int, Meta(ge=0, le=1_000_000)]
 Index = Annotated[int, Meta(ge=0, le=100_000)]
 Level = Annotated[int, Meta(ge=0, le=9)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -81,7 +80,7 @@ class OpenScene(PageRequest, frozen=True):
 
 
 class EditModel(PageRequest, frozen=True):
-    """Replace the mechanism by the mechanism that a text describes; joints with the same name keep their values.
+    """Replace the mechanism by the mechanism that a text describes; coordinates with the same name keep their values.
 
     Attributes:
         kind: kind of the text.
@@ -153,7 +152,10 @@ class SetRest(PageRequest, frozen=True):
 
 
 class GoTo(PageRequest, frozen=True):
-    """Move to a named configuration, to "neutral" or to "random"; goals that are not pinned move with their links."""
+    """Move to a named configuration, to "neutral" or to "random".
+
+    Enabled goals that are not pinned move with their links.
+    """
 
     configuration: Name
 
@@ -166,7 +168,7 @@ class AddGoal(PageRequest, frozen=True):
 
     Attributes:
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
-        pose: target in the world; None: a target that the present configuration meets.
+        pose: pose of the goal in the world; None: the present configuration meets the goal.
         pinned: whether the goal has the highest priority level, 0, and keeps its pose when joints are dragged.
     """
 
@@ -180,10 +182,10 @@ class AddGoal(PageRequest, frozen=True):
 class ChangeGoal(PageRequest, frozen=True):
     """Change the settings of a goal; None: the setting is unchanged.
 
-    A new kind, link or point also replaces the pose of the goal by one that the present configuration meets.
+    If `kind`, `link` or `at` is set, the pose of the goal is replaced by one that the present configuration meets.
     """
 
-    goal: Count
+    goal: GoalNumber
     kind: GoalKind | None = None
     link: Name | None = None
     at: Vector | None = None
@@ -204,20 +206,20 @@ class MoveGoal(PageRequest, frozen=True):
     A drag uses `StartGoalDrag`, binary frames and `EndDrag` instead.
     """
 
-    goal: Count
+    goal: GoalNumber
     pose: PoseNumbers
 
 
 class RemoveGoal(PageRequest, frozen=True):
     """Remove a goal."""
 
-    goal: Count
+    goal: GoalNumber
 
 
 class StartGoalDrag(PageRequest, frozen=True):
     """Start to drag a goal; all binary frames until `EndDrag` are a single undo step."""
 
-    goal: Count
+    goal: GoalNumber
 
 
 class StartLinkDrag(PageRequest, frozen=True):

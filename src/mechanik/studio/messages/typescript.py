@@ -1,4 +1,4 @@
-"""Generate the TypeScript types of the page from the message schema in Python.
+"""Generate the TypeScript types and constants of the page from the message schema in Python.
 
 Run `python -m mechanik.studio.messages.typescript` after each change of the schema.
 """
@@ -21,7 +21,7 @@ SCALAR_TYPES = {float: "number", int: "number", bool: "boolean", str: "string", 
 
 
 def generate_typescript() -> str:
-    """Return the TypeScript source of all messages and of the layout of binary frames."""
+    """Return the TypeScript source of the types of all messages and of the constants of binary frames."""
     interfaces: dict[str, str] = {}
     for message_type in (*REQUESTS.values(), *EVENTS):
         _add_interface(
@@ -88,7 +88,7 @@ def _type_name(annotation: Any, interfaces: dict[str, str]) -> str:
 
 
 def _frame_constants() -> str:
-    """Return the indices of the header fields of a state frame and the constants of binary frames."""
+    """Return the source of the constants of binary frames, such as the indices of the fields in a state header."""
     indices = ", ".join(f"{name}: {k}" for k, name in enumerate(message_codec.StateHeader._fields))
     statuses = ", ".join(f'"{name}"' for name in message_codec.STATUSES)
     constants = {

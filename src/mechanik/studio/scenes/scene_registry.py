@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mechanik import gallery
-from mechanik.studio.messages.events import GalleryEntry
+from mechanik.studio.messages.events import StartPageEntry
 from mechanik.studio.scenes.arm_scenes import CcdArmScene, DhArmScene, ListArmScene, PlanarArmScene
 from mechanik.studio.scenes.collision_scenes import BoxArmScene, TableScene
 from mechanik.studio.scenes.goal_scenes import LookAtScene, PartialGoalScene
@@ -90,7 +90,7 @@ GROUP_TITLES = {
 """Heading of each gallery group on the start page, by the name of the first mechanism in the group."""
 
 
-def start_page_entries() -> list[GalleryEntry]:
+def start_page_entries() -> list[StartPageEntry]:
     """Return the entries of the start page, scenes before gallery mechanisms.
 
     Returns:
@@ -102,19 +102,19 @@ def start_page_entries() -> list[GalleryEntry]:
         ['hexapod', 'humanoid']
     """
     scenes = [
-        GalleryEntry("scene", name, scene.title, first_sentence(scene.about), f"/pictures/scene-{name}.png")
+        StartPageEntry("scene", name, scene.title, first_sentence(scene.about), f"/pictures/scene-{name}.png")
         for name, scene in SCENES.items()
     ]
     gallery_names = gallery.names()
     ordered_names = [name for name in GALLERY_CAPTIONS if name in gallery_names] + [
         name for name in gallery_names if name not in GALLERY_CAPTIONS
     ]
-    mechanisms: list[GalleryEntry] = []
+    mechanisms: list[StartPageEntry] = []
     group = ""
     for name in ordered_names:
         title, about = GALLERY_CAPTIONS.get(name, (name.replace("_", " "), ""))
         group = GROUP_TITLES.get(name, group)
-        mechanisms.append(GalleryEntry("gallery", name, title, about, f"/pictures/{name}.png", group))
+        mechanisms.append(StartPageEntry("gallery", name, title, about, f"/pictures/{name}.png", group))
     return scenes + mechanisms
 
 

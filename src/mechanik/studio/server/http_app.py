@@ -35,7 +35,7 @@ from starlette.websockets import WebSocket
 from mechanik.errors import FileMissing, InvalidOperation, MechanikError
 from mechanik.solver import METHODS
 from mechanik.solver.options import Options
-from mechanik.studio.messages.events import GalleryEntry, MethodInfo, OptionInfo, Welcome
+from mechanik.studio.messages.events import MethodInfo, OptionInfo, StartPageEntry, Welcome
 from mechanik.studio.messages.goal_kinds import GOAL_KINDS
 from mechanik.studio.messages.requests import Value
 from mechanik.studio.server.access_control import AccessKeys, AuthMiddleware
@@ -318,7 +318,7 @@ def make_app(
     access: AccessKeys,
     pool: SessionPool,
     files: Mapping[str, PageFile],
-    entries: list[GalleryEntry],
+    entries: list[StartPageEntry],
     limits: ServerLimits,
     sockets: OpenSockets,
 ) -> ASGIApp:

@@ -22,7 +22,7 @@ from mechanik.objectives.pose_constraints import PERPENDICULAR_PAIRS
 from mechanik.solver.solution import Status
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
-from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
+from mechanik.studio.messages.goal_kinds import GOAL_KINDS_BY_NAME
 from mechanik.studio.messages.message_codec import MAIN_LAYER, STATE, STATUSES, StateHeader, write_state
 from mechanik.studio.messages.requests import (
     GoalKind,
@@ -72,7 +72,7 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
     """
     if kind == "look_at":
         return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
-    parameters = GOAL_KIND_INFOS[kind].sizes
+    parameters = GOAL_KINDS_BY_NAME[kind].sizes
     values = [info.default * (radius if info.quantity == "length" else 1.0) for info in parameters]
     a, b, c = values + [0.0] * (3 - len(values))
     return a, b, c
@@ -318,7 +318,7 @@ class FramePacker:
             iterations=status.iterations,
             seconds=status.seconds,
             solves_per_second=status.solves_per_second,
-            residual=max(errors, default=0.0),
+            goal_error=max(errors, default=0.0),
             links=len(X),
             values=index.value_count,
             goals=len(goals),

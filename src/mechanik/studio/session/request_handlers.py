@@ -17,7 +17,7 @@ from mechanik.solver.methods.method_registry import find_method
 from mechanik.spatial.array import Array
 from mechanik.studio.messages import requests
 from mechanik.studio.messages.events import ControlInfo
-from mechanik.studio.messages.goal_kinds import GOAL_KIND_INFOS
+from mechanik.studio.messages.goal_kinds import GOAL_KINDS_BY_NAME
 from mechanik.studio.messages.message_codec import LINK_DRAG_GOAL
 from mechanik.studio.messages.requests import ObstacleKind, PageRequest, Vector
 from mechanik.studio.session import joint_requests
@@ -196,7 +196,7 @@ def _control_label(control: ControlInfo) -> str:
 
 
 def add_goal(session: Session, request: requests.AddGoal) -> None:
-    label = f"pin {request.link}" if request.pinned else f"add {GOAL_KIND_INFOS[request.kind].label} goal"
+    label = f"pin {request.link}" if request.pinned else f"add {GOAL_KINDS_BY_NAME[request.kind].label} goal"
     pose = None if request.pose is None else numbers_to_pose(request.pose)
     with session.undo.step(label):
         session.editor.add_goal(GoalTemplate(request.kind, request.link, request.at, pose, request.pinned))

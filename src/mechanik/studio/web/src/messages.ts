@@ -209,7 +209,7 @@ export interface Redo {
   do: "Redo";
 }
 
-export interface GalleryEntry {
+export interface StartPageEntry {
   kind: "gallery" | "scene";
   name: string;
   title: string;
@@ -257,7 +257,7 @@ export interface Welcome {
   version: string;
   session: string;
   return_key: string;
-  entries: GalleryEntry[];
+  entries: StartPageEntry[];
   methods: MethodInfo[];
   goal_kinds: GoalKindInfo[];
   largest_upload: number;
@@ -585,7 +585,7 @@ export type SessionEvent =
   | RequestRefused
   | Notice;
 
-export const HEADER_INDEX = { kind: 0, revision: 1, order: 2, sequence: 3, tag: 4, layer: 5, status: 6, is_at_rest: 7, iterations: 8, seconds: 9, solves_per_second: 10, residual: 11, links: 12, values: 13, goals: 14, closures: 15 } as const;
+export const HEADER_INDEX = { kind: 0, revision: 1, order: 2, sequence: 3, tag: 4, layer: 5, status: 6, is_at_rest: 7, iterations: 8, seconds: 9, solves_per_second: 10, goal_error: 11, links: 12, values: 13, goals: 14, closures: 15 } as const;
 export const STATUSES = ["CONVERGED", "CLOSEST", "STALLED", "TIMEOUT", "NOT_CLOSED", "STOPPED", "DIVERGED", "PAUSED", "IDLE", "PROBLEM", "IN_COLLISION"] as const;
 export const STATE = 1;
 export const DRAG_GOAL = 2;

@@ -193,7 +193,7 @@ function emptyFrame(model: Model, poseNumberCount: number): StateFrame {
     iterations: 0,
     seconds: 0,
     solvesPerSecond: 0,
-    residual: 0,
+    goalError: 0,
     links: new Float64Array(poseNumberCount),
     values: new Float64Array(3 * model.dofs.length),
     goals: new Float64Array(0),

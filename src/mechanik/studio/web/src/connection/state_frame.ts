@@ -11,11 +11,11 @@ export interface StateFrame {
   tag: number; // tag of the newest drag update that the state includes
   layer: number; // 0: main solver; otherwise `CompareRow.layer`
   status: Status;
-  isAtRest: boolean; // whether nothing moves until the next request
+  isAtRest: boolean; // false while the solver or playback continues
   iterations: number; // of the last tick of the solver
   seconds: number; // processor time of the last tick, s
   solvesPerSecond: number; // ticks in the last second
-  residual: number; // largest error of an enabled goal, m or rad
+  goalError: number; // largest error of an enabled goal, m or rad
   links: Float64Array; // 7 per link: x y z qw qx qy qz
   values: Float64Array; // m or rad; `DofInfo.value` is the index of the first value of a dof
   goals: Float64Array; // 9 per goal: pose, position error in m, angle error in rad
@@ -42,7 +42,7 @@ export function readStateFrame(bytes: ArrayBuffer): StateFrame | null {
     iterations: field("iterations"),
     seconds: field("seconds"),
     solvesPerSecond: field("solves_per_second"),
-    residual: field("residual"),
+    goalError: field("goal_error"),
     links: links!,
     values: values!,
     goals: goals!,

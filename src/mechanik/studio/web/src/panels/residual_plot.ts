@@ -44,7 +44,7 @@ export class ResidualPlot {
     if (now - (this.times.at(-1) ?? now) > PAUSE_SECONDS)
       this.push(now - 1e-3, this.goalErrors.at(-1)!, this.loopGaps.at(-1)!);
     const loopGap = frame.closures.length > 0 ? Math.max(ZERO_SUBSTITUTE, ...frame.closures) : Number.NaN;
-    this.push(now, Math.max(ZERO_SUBSTITUTE, frame.residual || 0), loopGap);
+    this.push(now, Math.max(ZERO_SUBSTITUTE, frame.goalError || 0), loopGap);
     let outdatedCount = 0;
     while (this.times[outdatedCount]! < now - WINDOW_SECONDS - 1) outdatedCount++;
     this.drop(0, Math.max(outdatedCount, this.times.length - MAX_POINTS));

@@ -2,7 +2,7 @@
 import { button, el, fill, iconButton } from "./element";
 import { icon } from "./icons";
 import type { Upload } from "./upload";
-import type { GalleryEntry } from "../messages";
+import type { StartPageEntry } from "../messages";
 import type { Store } from "../store";
 
 const HAS_KEYBOARD = matchMedia("(hover: hover)"); // on touch screens a focused field would open the keyboard
@@ -102,7 +102,7 @@ export class StartPage {
     const matchingEntries = entries.filter((entry) =>
       `${entry.title} ${entry.name} ${entry.about} ${entry.group}`.toLowerCase().includes(query),
     );
-    const groups = new Map<string, GalleryEntry[]>();
+    const groups = new Map<string, StartPageEntry[]>();
     for (const entry of matchingEntries) {
       const heading = entry.group || DEFAULT_HEADINGS[entry.kind];
       groups.set(heading, [...(groups.get(heading) ?? []), entry]);
@@ -121,7 +121,7 @@ export class StartPage {
     fill(this.groups, ...(sections.length > 0 ? sections : [noMatchText, waitingText]));
   }
 
-  private card(entry: GalleryEntry): HTMLElement {
+  private card(entry: StartPageEntry): HTMLElement {
     const frame = el("span", { class: "card-picture" });
     const picture = el("img", {
       attributes: { alt: "", loading: "lazy", decoding: "async", width: "320", height: "200" },
@@ -135,7 +135,7 @@ export class StartPage {
     return card;
   }
 
-  private async openEntry(entry: GalleryEntry, card: HTMLElement): Promise<void> {
+  private async openEntry(entry: StartPageEntry, card: HTMLElement): Promise<void> {
     card.classList.add("is-busy");
     const isAccepted = await this.store.request(
       { do: entry.kind === "scene" ? "OpenScene" : "OpenGallery", name: entry.name },
