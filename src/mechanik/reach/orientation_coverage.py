@@ -1,4 +1,4 @@
-"""Orientation coverage of reached voxels: choice of orientations that fit the mobility of a link, and their check."""
+"""Orientation coverage of reached voxels: mobility of a link, orientations that fit it, and their check."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rotations_to(directions: Array) -> Array:
 
 
 RANK_TOLERANCE = 1e-7
-"""Singular values below this share of the largest count as zero; translation rows are scaled to a largest entry of 1.
+"""Ratio to the largest singular value; smaller ones count as zero. Translation rows are scaled to a largest entry of 1.
 """
 RANK_SAMPLES = 24
 """Number of configurations for the rank analysis; the most frequent rank is used, so a few may be singular."""
@@ -92,7 +92,7 @@ def orientation_mobility(mechanism: Mechanism, link: str, q: Array, locked_dofs:
     """Determine the rotational mobility of a link from the ranks of its Jacobians.
 
     Args:
-        q: (n, nq) configurations with closed loops.
+        q: (n, nq) configurations with closed loops; the first `RANK_SAMPLES` are used.
         locked_dofs: (nv,) nonzero for dofs that do not move.
     """
     samples = q[:RANK_SAMPLES]
@@ -121,7 +121,7 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, f
         fixed_q_indices: indices into q of values that are locked or constrained by loops.
 
     Raises:
-        LimitsError: if a prismatic or floating joint above the link is not limited on both sides.
+        LimitsError: if a translation of a joint between the root and the link is not limited on both sides.
     """
     fixed_indices, names = set(fixed_q_indices), mechanism.space.q_names
     for node in mechanism.kinematics.path(link):
@@ -172,7 +172,7 @@ def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
 
 
 def _free_velocities(mechanism: Mechanism, q: Array, locked_dofs: Array) -> list[Array]:
-    """Return at each `q` a basis (nv, k) of the velocities that keep the loops closed and the locked dofs fixed."""
+    """Return at each `q` a matrix (nv, k) that spans the velocities with closed loops and fixed locked dofs."""
     free_basis = np.eye(mechanism.nv)[:, ~locked_dofs.astype(np.bool_)]
     if not (mechanism.closures or mechanism.joint_constraints) or not free_basis.size:
         return [free_basis] * len(q)
@@ -229,12 +229,12 @@ class OrientationQuery:
 
 
 def default_orientations(mobility: OrientationMobility, R: Array, count: int) -> OrientationQuery:
-    """Choose orientations that fit the mobility of a link, without orientations that it can never reach.
+    """Choose orientations that fit the mobility of a link; limits are not considered.
 
     Args:
         mobility: rotational mobility of the link.
         R: (3, 3) an orientation that the link can reach.
-        count: approximate number of orientations.
+        count: approximate number of orientations; 0 for none.
     """
     if count and mobility.rotation_count == 3:
         return OrientationQuery("pose", even_orientations(count))
@@ -277,7 +277,7 @@ def check_orientations(
         Solver(voxels.mechanism, goal, restarts=restart_count, **options)
         for restart_count in (restarts, RESTARTS_FROM_NEIGHBOUR)
     )
-    targets = voxels.positions  # the centre of each voxel if the centre is reached, else the nearest position
+    targets = voxels.positions
     for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
         if query.kind == "direction":
             goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))

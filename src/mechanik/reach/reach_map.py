@@ -41,10 +41,10 @@ class ReachMap:
 
     A voxel is in the map if a configuration inside all limits and with closed loops moves the link's origin into it.
     `q` contains such a configuration, and `positions` the position of the origin in this configuration. The position is
-    the centre of the voxel (`centred`), or the nearest position to the centre that was found. For a voxel that is not
-    in the map, no configuration was found. `reached` is a mask of the orientations `wxyz` that the link can reach with
-    its origin at `positions`, within the tolerances of the solver; the share of a voxel is the fraction of orientations
-    that are reached. All positions are in the world frame.
+    the centre of the voxel (`centred`), or the nearest position to the centre that was found. For the other voxels, no
+    configuration was found, or they are outside the region of the search. `reached` is a mask of the orientations
+    `wxyz` that the link can reach with its origin at `positions`, within the tolerances of the solver; the share of a
+    voxel is the fraction of orientations that are reached. All positions are in the world frame.
 
     Attributes:
         mechanism: name of the mechanism.
@@ -142,7 +142,7 @@ class ReachMap:
 
     @property
     def centred(self) -> Mask:
-        """Whether the centre itself is reached, (k,)."""
+        """Whether `positions` is at the centre of each voxel, (k,)."""
         return np.linalg.norm(self.positions - self.centres, axis=1) <= MAX_CENTRE_ERROR
 
     @property
@@ -213,7 +213,7 @@ class ReachMap:
 
     @property
     def volume(self) -> float:
-        """Volume of the voxels whose centre is reached, m³; the errors at the boundary cancel on average."""
+        """Volume of the voxels whose centre is reached, m³; errors at the boundary of the region cancel on average."""
         return float(self.centred.sum()) * self.resolution**3
 
     @property
@@ -228,7 +228,7 @@ class ReachMap:
 
     @property
     def extent(self) -> Array:
-        """Lowest and highest reached position, (2, 3), m; NaN if the map is empty."""
+        """Lowest and highest coordinates of `positions`, (2, 3), m; NaN if the map is empty."""
         if not len(self):
             return np.full((2, 3), np.nan)
         return np.stack([self.positions.min(axis=0), self.positions.max(axis=0)])
@@ -286,6 +286,8 @@ class ReachMap:
 
     def plot(self, at: ArrayLike | None = None) -> Figure:
         """Plot the map with matplotlib: three sections, coloured by share, and a cutaway view.
+
+        A flat map has one section and no cutaway view.
 
         Args:
             at: (3,), m, common point of the sections; the default is the centre of the best voxel.

@@ -6,9 +6,9 @@ The JSON data:
      "orientations": 60, "resolution": 0.05, "origin": [x, y, z], "shape": [nx, ny, nz], "count": k, "volume": m3,
      "cells": "...", "shares": "..."}
 
-`cells` and `shares` are base64: 3 k little-endian integers of 16 bits, x y z x y z ..., and k integers of 8 bits. The
-centre of a voxel is origin + (cell + 0.5) * resolution, m in the world frame; its share is the integer
-divided by 255. In a browser: `new Uint16Array(Uint8Array.from(atob(map.cells), c => c.charCodeAt(0)).buffer)`.
+`cells` and `shares` are base64: 3 k little-endian unsigned integers of 16 bits, x y z x y z ..., and k unsigned
+integers of 8 bits. The centre of a voxel is origin + (cell + 0.5) * resolution, m in the world frame; its share is the
+integer divided by 255. In a browser: `new Uint16Array(Uint8Array.from(atob(map.cells), c => c.charCodeAt(0)).buffer)`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def reach_map_json(map: ReachMap) -> dict[str, Any]:
 
 INK, GREY = "#1c2430", "#5b6675"
 PLANES = ((0, 1, 2), (0, 2, 1), (1, 2, 0))
-"""Horizontal axis, vertical axis and normal of each section: views from above (+z), from the front (-y), and from +x.
-"""
+"""Horizontal axis, vertical axis and normal of each section: views from +z (above), from -y, and from +x."""
 LIGHT = np.array([0.35, -0.6, 0.72])
 """Direction towards the light, for the shading of faces."""
 FACES = tuple((axis, side) for axis in range(3) for side in (-1, 1))
@@ -99,7 +98,7 @@ def _title(map: ReachMap) -> str:
 
 
 def _flat_axis(map: ReachMap) -> int:
-    """Return the axis along which the map has one layer; the last axis if there are several."""
+    """Return the last axis along which the map has one layer."""
     return max(k for k in range(3) if map.shape[k] == 1)
 
 

@@ -72,10 +72,10 @@ def reachability(
 ) -> ReachMap:
     """Compute the positions that the origin of a link can reach, and the orientations at each position.
 
-    Space is divided into voxels. Forward kinematics of many configurations marks the first voxels; if there are loops,
-    the solver first closes the loops of these configurations. Then inverse kinematics checks every neighbour of a
-    marked voxel, until there are no unchecked neighbours. A neighbour is marked if a point in it is reached. Finally
-    each orientation is checked in every marked voxel. `ReachMap` has the exact definitions.
+    Space is divided into voxels. Forward kinematics of sampled configurations marks the first voxels; if loops
+    influence the link, the solver closes them first. Then inverse kinematics checks every neighbour of a marked voxel,
+    until there are no unchecked neighbours. A neighbour is marked if a point in it is reached. Finally each orientation
+    is checked in every marked voxel. `ReachMap` has the exact definitions.
 
     If `orientations` is a number, the rotations of the link while its origin is fixed determine what is checked. Three
     rotations: full orientations. A single rotation, always about the same axis (planar arms, SCARA): rotations about
@@ -92,12 +92,13 @@ def reachability(
         region: lowest and highest corner in the world frame, (2, 3), m. All voxels that overlap the region are checked,
             and no others. Axes along which the link does not move are ignored.
         samples: number of configurations that mark the first voxels. Not used if loops influence the link; then the
-            loops are closed from 200 starts and from the current configuration.
+            number of starts is fixed.
         limits: (lower, upper) by joint or dof name, m or rad, instead of the limits of the mechanism.
         lock: joints or dofs that keep their current values.
         rng: random generator for the samples. Default: the Halton sequence, which is the same in each call.
         threads: number of threads; the default is the number of cores.
-        progress: called with the number of finished steps and the number of all steps.
+        progress: called with the number of finished steps and the number of all steps. The search for voxels is one
+            step, and each orientation is another.
 
     Returns:
         The map.

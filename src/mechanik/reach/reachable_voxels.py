@@ -30,7 +30,7 @@ UNKNOWN, EMPTY, REJECTED = -1, -2, -3
 neighbours.
 """
 MAX_INDEX = 1 << 20
-"""Upper bound of the absolute voxel index along an axis."""
+"""Absolute voxel indices along an axis are below this number."""
 MAX_VOXELS = 20_000_000
 """Maximum number of voxels in a table, which then has 80 MB. A larger map would also take hours."""
 
@@ -123,7 +123,7 @@ class VoxelTable:
             self._entries[tuple((cells - self._min_cell).T)] = entries
 
     def covers(self, cells: VoxelIndices) -> npt.NDArray[np.bool_]:
-        """Return whether voxels (..., 3) are inside the bounds."""
+        """Return whether voxels (..., 3) are inside the bounds; True without bounds."""
         if self.bounds is None:
             return np.ones(cells.shape[:-1], dtype=np.bool_)
         return np.asarray(((cells >= self.bounds[0]) & (cells <= self.bounds[1])).all(axis=-1))
@@ -298,8 +298,8 @@ def sample_closed_configurations(
 CENTRE_TOLERANCE = 1e-6
 """Tolerance of the position goals, m; a centre is reached if the error is smaller."""
 VOXEL_MARGIN = 2e-6
-"""Distance (m) from the faces of a voxel to the faces of the goal box inside it; a solution on a face of the voxel
-could count for the next voxel.
+"""Maximum distance (m) from the faces of a voxel to the faces of the goal box inside it; a solution on a face of the
+voxel could count for the next voxel.
 """
 BLOCK_SIZE = 1 << 16
 """Number of voxels or configurations in a block; limits the memory."""
@@ -434,7 +434,7 @@ def _solve_centres(voxels: ReachedVoxels, solver: Solver, threads: int | None) -
 def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
     """Retry empty voxels from several neighbours; without empty voxels, check a block of unknown voxels in the bounds.
 
-    Return whether any voxel was checked.
+    Return False if there was nothing to check.
     """
     empty_cells = voxels.table.cells_with(EMPTY)
     if not len(empty_cells):
@@ -457,9 +457,9 @@ def _check_remaining(voxels: ReachedVoxels, solvers: VoxelSolvers) -> bool:
 
 
 def _unmarked_neighbours(voxels: ReachedVoxels, first_row: int) -> tuple[VoxelIndices, RowIndices]:
-    """Return the unmarked neighbours of the marked voxels from index `first_row` on.
+    """Return the unmarked neighbours (n, 3) of the marked voxels from index `first_row` on.
 
-    Each has the index of the marked voxel whose stored position is nearest to its centre.
+    Return also, for each neighbour, the index of the marked voxel whose stored position is nearest to its centre, (n,).
     """
     offsets = voxels.grid.neighbour_offsets()
     cells = (voxels.cells[first_row:, None] + offsets).reshape(-1, 3)
@@ -478,9 +478,9 @@ def _blocks(count: int) -> list[slice]:
 def _check_voxels(voxels: ReachedVoxels, solvers: VoxelSolvers, cells: VoxelIndices, q0: Array | None) -> None:
     """Check voxels (n, 3) by inverse kinematics; entries of unknown voxels that are not reached become EMPTY.
 
-    A voxel is reached if the position that the solver finds nearest to its centre is inside the voxel, and not reached
-    if this position is farther from the centre than a corner. Otherwise the solver searches for a position in the box
-    of the voxel.
+    A voxel is reached if the position that the solver finds nearest to its centre is inside the voxel. It counts as not
+    reached if this position is farther from the centre than a corner. Otherwise the solver searches for a position in
+    the box of the voxel.
 
     Args:
         q0: (n, nq) starts; None: the default starts of the solver.
