@@ -1,7 +1,7 @@
-"""The exceptions of Mechanik; each message says what is wrong, where, and what to do.
+"""Exceptions of Mechanik; each message says what is wrong, where, and what to do.
 
-Each exception derives from `MechanikError` and from the matching built-in exception (`ValueError`, `KeyError`, ...), so
-callers may catch either.
+Each exception is a `MechanikError` and also a matching built-in exception (`ValueError`, `KeyError`, ...), so callers
+may catch either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MechanikError(Exception):
 
 
 class UnknownName(MechanikError, KeyError):
-    """A name that does not exist; the message suggests a similar name or lists existing names.
+    """A name that does not exist; the message suggests a similar name or lists some existing names.
 
     Args:
         kind: kind of the object, such as "link".
@@ -53,7 +53,7 @@ class UnknownName(MechanikError, KeyError):
         super().__init__(text)
 
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, object, list[str]]]:
-        return UnknownName, (self.kind, self.name, self.known)  # the default cannot unpickle three arguments
+        return UnknownName, (self.kind, self.name, self.known)  # the default would pass only the message
 
     def __str__(self) -> str:  # KeyError would return the repr of the message
         return str(self.args[0])
@@ -78,19 +78,19 @@ class StructureError(MechanikError, ValueError):
 
 
 class InvalidArgument(StructureError, TypeError):
-    """An argument has the wrong type, such as a joint where a link is required, or is an unknown option of a reader."""
+    """An argument has the wrong type, such as a joint where a link is required, or cannot be used in this call."""
 
 
 class DoFError(MechanikError, ValueError):
-    """Dofs are not in order, repeated or unknown, or a joint does not have them."""
+    """Dofs or axes are invalid, such as unknown or repeated dofs, or do not fit the joint."""
 
 
 class LimitsError(MechanikError, ValueError):
-    """A limit or a count is out of range, such as a lower limit above the upper limit."""
+    """A limit, a count or another number is out of range, such as a lower limit above the upper limit."""
 
 
 class ShapeError(MechanikError, ValueError):
-    """An array or a size has the wrong shape, length or sign."""
+    """An argument is not numeric, an array has the wrong shape, or a size is negative."""
 
 
 class NotFinite(MechanikError, ValueError):
@@ -98,11 +98,11 @@ class NotFinite(MechanikError, ValueError):
 
 
 class NotARotation(MechanikError, ValueError):
-    """A matrix, quaternion or axis does not describe a rotation, or a convention of Euler angles is unknown."""
+    """A pose, rotation or quaternion is invalid, a direction is zero, or a convention of Euler angles is unknown."""
 
 
 class CouplingError(MechanikError, ValueError):
-    """A coupling or joint constraint is cyclic, contradictory, or contains a dof that cannot be coupled."""
+    """A coupling or joint constraint is invalid, or does not allow the value given for a mimic joint."""
 
 
 class FormatError(MechanikError, ValueError):
@@ -138,7 +138,7 @@ class FileMissing(FormatError, FileNotFoundError):
 
 
 class CannotSave(MechanikError, OSError):
-    """A file cannot be written; a previous file is unchanged."""
+    """A file or folder cannot be written."""
 
 
 class StudioError(MechanikError, RuntimeError):
@@ -150,7 +150,7 @@ class ObjectiveError(MechanikError, ValueError):
 
 
 class NoClosedForm(MechanikError, ValueError):
-    """No closed form is known for the geometry of the chain; `mk.solve` supports every chain."""
+    """No closed form is known for the chain; `mk.solve` supports every chain."""
 
 
 class NotSolved(MechanikError, RuntimeError):
@@ -158,10 +158,11 @@ class NotSolved(MechanikError, RuntimeError):
 
     Args:
         message: the message.
-        solution: the best result of the solver, or the report with the part of the path that can be followed.
+        solution: the best result, such as a `Solution`, or a `FollowResult` with the part of the path that can be
+            followed.
 
     Attributes:
-        solution: the best result; None after unpickling.
+        solution: as in Args; None if there is no result, and after unpickling.
     """
 
     def __init__(self, message: str, solution: object = None) -> None:
@@ -173,7 +174,7 @@ class NotSolved(MechanikError, RuntimeError):
 
 
 class InvalidOperation(MechanikError, ValueError):
-    """The operation is not supported, or exceeds a limit."""
+    """The operation is not supported, is not possible in the present state, or exceeds a limit."""
 
 
 class BatchMismatch(MechanikError, ValueError):

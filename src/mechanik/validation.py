@@ -1,6 +1,8 @@
-"""Validation of user input: numbers, vectors, poses, rotations, axes, limits, sizes and generators.
+"""Validation of user input: numbers, vectors, poses, rotations, axes, limits, sizes and random generators.
 
-Error messages name the argument. `label` is their subject, or the name of the joint, link or goal with this argument.
+The argument `label` is the subject of error messages. For `as_point_or_pose`, `as_axes_wxyz` and `as_limits` it is the
+name of the joint, link or goal, and the message adds which of its properties is invalid. Two helpers format counts and
+make arrays read-only.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def as_number(value: object, label: str, allow_infinite: bool = False) -> float:
 
 
 def as_numbers(values: tuple[ArrayLike, ...], size: int, label: str, allow_infinite: bool = False) -> list[float]:
-    """Convert variadic arguments, `1, 2` or `[1, 2]` or a single number, to a list of `size` floats.
+    """Convert variadic arguments, either numbers or one array, to a list of `size` floats.
 
     Raises:
         ShapeError: the arguments are not `size` numbers.
@@ -63,7 +65,7 @@ def as_numbers(values: tuple[ArrayLike, ...], size: int, label: str, allow_infin
     except (TypeError, ValueError):
         raise ShapeError(f"{label} must be numbers, not {values!r}") from None
     if vector.ndim > 1 or vector.size != size:
-        raise ShapeError(f"{label}: {format_count(vector.size, 'value')} for {format_count(size, 'dof')}")
+        raise ShapeError(f"{label}: {format_count(vector.size, 'value')} given, {size} needed")
     return [as_number(value, label, allow_infinite) for value in vector.reshape(-1)]
 
 
@@ -105,7 +107,9 @@ def as_point_or_pose(point_or_pose: ArrayLike | Pose | None, label: str) -> Arra
 
 
 def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
-    """Return the quaternion (4,) that rotates z onto an axis, given as a vector (3,) or by name.
+    """Return `axes_wxyz` of a joint about one axis: the quaternion (4,) that rotates z onto this axis.
+
+    The axis is given as a vector (3,) or by name.
 
     Raises:
         DoFError: the name is unknown, or the vector is zero.
@@ -125,10 +129,10 @@ def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
 
 
 def as_limits(limits: Any, size: int, label: str) -> list[Array]:
-    """Convert (lower, upper), each a number for all dofs or an array over the dofs, to two arrays (size,), m or rad.
+    """Convert (lower, upper), each a number for all dofs or an array with one for each dof, to two arrays (size,).
 
     Raises:
-        StructureError: the argument is neither two numbers nor two arrays of `size` numbers.
+        StructureError: the argument is not a pair, or a bound is neither a number nor `size` numbers.
     """
     if not hasattr(limits, "__len__") or isinstance(limits, str) or len(limits) != 2:
         raise StructureError(f"limits of {label!r} must be (lower, upper), not {limits!r}")
@@ -229,30 +233,27 @@ def as_single_pose(pose: ArrayLike | Pose, label: str) -> Array:
 
 
 def as_rng(rng: np.random.Generator) -> np.random.Generator:
-    """Return `rng` if it is a NumPy generator; raises `InvalidArgument` for seeds and None.
-
-    A generator is required so that runs can be repeated.
-    """
+    """Return `rng`; raises `InvalidArgument` if it is not a NumPy generator, such as an integer seed or None."""
     if not isinstance(rng, np.random.Generator):
         raise InvalidArgument(f"rng must be a generator, such as numpy.random.default_rng(0), not {rng!r}")
     return rng
 
 
-def check_sizes(owner: object, *lengths: float) -> None:
-    """Raise `ShapeError` or `NotFinite` unless all sizes (m) of `owner` are finite numbers of zero or more."""
-    if not all(isinstance(length, int | float | np.integer | np.floating) for length in lengths):
-        raise ShapeError(f"{owner}: sizes must be numbers")
-    if not all(np.isfinite(length) for length in lengths):
-        raise NotFinite(f"{owner}: sizes must be finite")
-    if any(length < 0 for length in lengths):
-        raise ShapeError(f"{owner}: sizes must not be negative")
+def check_sizes(label: object, *sizes: float) -> None:
+    """Raise `ShapeError` or `NotFinite` unless all sizes (m) are finite numbers of zero or more."""
+    if not all(isinstance(size, int | float | np.integer | np.floating) for size in sizes):
+        raise ShapeError(f"{label}: sizes must be numbers")
+    if not all(np.isfinite(size) for size in sizes):
+        raise NotFinite(f"{label}: sizes must be finite")
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"{label}: sizes must not be negative")
 
 
-def as_finite_array(owner: str, values: ArrayLike) -> Array:
+def as_finite_array(label: str, values: ArrayLike) -> Array:
     """Return a finite read-only copy; -0 becomes 0, so that equal arrays have equal bytes and hashes.
 
     Args:
-        owner: subject of error messages.
+        label: subject of error messages.
         values: numbers, of any shape.
 
     Raises:
@@ -262,15 +263,15 @@ def as_finite_array(owner: str, values: ArrayLike) -> Array:
     try:
         array = np.array(values, dtype=np.float64) + 0.0
     except (TypeError, ValueError):
-        raise ShapeError(f"{owner} must be an array of numbers, with rows of equal length") from None
+        raise ShapeError(f"{label} must be an array of numbers, with rows of equal length") from None
     if not np.isfinite(array).all():
-        raise NotFinite(f"{owner} must be finite")
+        raise NotFinite(f"{label} must be finite")
     array.setflags(write=False)
     return array
 
 
 def check_positive_numbers(label: str, **numbers: float) -> None:
-    """Raise `StructureError` unless each number is positive and finite; the message names the argument."""
+    """Raise `StructureError` unless each number is positive and finite; its keyword is its name in the message."""
     for name, number in numbers.items():
         if not isinstance(number, int | float):
             raise StructureError(f"{label}: {name} must be a number, not {number!r}")
@@ -279,7 +280,7 @@ def check_positive_numbers(label: str, **numbers: float) -> None:
 
 
 def check_planar_point(label: str, name: str, point: tuple[float, float]) -> None:
-    """Raise `StructureError` unless the point consists of two finite numbers, m."""
+    """Raise `StructureError` unless the point, named `name` in the message, consists of two finite numbers, m."""
     try:
         x, y = point
         is_finite = math.isfinite(x) and math.isfinite(y)
@@ -290,7 +291,7 @@ def check_planar_point(label: str, name: str, point: tuple[float, float]) -> Non
 
 
 def check_finite_angles(label: str, **angles: float) -> None:
-    """Raise `StructureError` unless each angle is a finite number, rad."""
+    """Raise `StructureError` unless each angle is a finite number, rad; its keyword is its name in the message."""
     for name, angle in angles.items():
         if not isinstance(angle, int | float):
             raise StructureError(f"{label}: {name} must be a number, not {angle!r}")

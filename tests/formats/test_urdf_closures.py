@@ -186,7 +186,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "an unknown axis": ([LOOP | {"axis": "w"}], "axis of 'loop' must be .*not 'w'"),
     "axis and axes": ([LOOP | {"axis": "x", "axes_wxyz": [1, 0, 0, 0]}], "axis and axes_wxyz exclude each other"),
     "limits that are words": ([LOOP | {"lower": ["low"]}], "limits must be numbers"),
-    "too many limits": ([LOOP | {"lower": [1, 2]}], "limits of .*2 values for 1 dof"),
+    "too many limits": ([LOOP | {"lower": [1, 2]}], "limits of .*2 values given, 1 needed"),
     "limits upside down": ([LOOP | {"lower": [2], "upper": [1]}], "above the upper"),
 }
 

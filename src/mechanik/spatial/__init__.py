@@ -8,7 +8,8 @@
 - Twists are (linear, angular), (..., 6); the left Jacobian gives derivatives in the outer frame.
 - Functions of Euler angles require the order of the axes, and whether axes are moving or fixed; there is no default.
 - Lengths have the unit of the caller. Vectors are columns; frames are right-handed.
-- Only `as_pose_matrix` and `Pose` check that numbers are finite and that rotations are valid.
+- `as_pose_matrix` and `Pose` raise exceptions for numbers that are not finite and for invalid rotations, and `is_pose`
+  and `rotation.is_rotation` return False; the other functions do not check this.
 """
 
 from mechanik.spatial import euler, interpolation, quaternion, rotation, twist

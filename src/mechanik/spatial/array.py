@@ -1,4 +1,4 @@
-"""The array types of the library: float64, with any number of leading batch axes."""
+"""Array types: `Array`, an array of float64, and `ArrayLike`, anything that NumPy converts to an array."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
         preferred_angles = _moving_angles(np.asarray(near, dtype=np.float64), axes)
         first_angle = np.where(is_locked, preferred_angles[..., 0], first_angle)
 
-    # The first rotation is removed before the third angle is computed, so that both are consistent
+    # The first rotation is removed before the third angle is computed, so that the product of the rotations is accurate
     # even if the first angle is ill-conditioned.
     cosine, sine = np.cos(first_angle)[..., None], (parity * np.sin(first_angle))[..., None]
     row_j = cosine * M[..., j, :] + sine * M[..., k, :]

@@ -71,8 +71,8 @@ def poses(X0: ArrayLike, X1: ArrayLike, t: ArrayLike, *, path: Literal["straight
     Args:
         X0, X1: (..., 4, 4), start and end.
         t: (...), parameter.
-        path: "straight": the origin moves along a line, and the body rotates about the origin. "screw": the body moves
-            with a constant twist, so the motion does not depend on the choice of the origin in the body.
+        path: "straight": the origin of the body frame moves along a line, and the body rotates about this origin.
+            "screw": the body moves with a constant twist, so the motion does not depend on the choice of the origin.
 
     Returns:
         (..., 4, 4).

@@ -122,8 +122,8 @@ def from_matrix(R: ArrayLike) -> Array:
     """
     M = np.asarray(R, dtype=np.float64)
     xx, xy, xz, yx, yy, yz, zx, zy, zz = components(M.reshape(*M.shape[:-2], 9))
-    # 4 q q^T is linear in R. All its rows are parallel to q. The row with the largest
-    # diagonal entry has a norm of at least two, so there is no cancellation at any angle.
+    # 4 q q^T is linear in R. All its rows are parallel to q. The row with the largest diagonal entry has a norm of at
+    # least two, so it is accurate at any angle.
     outer_product = np.empty((*M.shape[:-2], 4, 4))
     outer_product[..., 0, 0] = 1.0 + xx + yy + zz
     outer_product[..., 1, 1] = 1.0 + xx - yy - zz
@@ -172,7 +172,7 @@ def to_matrix(wxyz: ArrayLike) -> Array:
 
 
 def exp(w: ArrayLike) -> Array:
-    """Convert rotation vectors (..., 3), rad, to unit quaternions (..., 4); for angles above pi, w is negative.
+    """Convert rotation vectors (..., 3), rad, to unit quaternions (..., 4); for angles above pi, w can be negative.
 
     Example:
         >>> mk.spatial.quaternion.exp([np.pi, 0, 0]).round(6)

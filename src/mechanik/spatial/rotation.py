@@ -87,14 +87,14 @@ def right_jacobian(w: ArrayLike) -> Array:
 
 
 def left_jacobian_inverse(w: ArrayLike) -> Array:
-    """Return the inverse of `left_jacobian`, (..., 3, 3); singular at |w| = 2 pi."""
+    """Return the inverse of `left_jacobian`, (..., 3, 3); undefined where |w| is a nonzero multiple of 2 pi."""
     w = np.asarray(w, dtype=np.float64)
     angle = length(w)
     return _rodrigues_form(w, np.full_like(angle, -0.5), series.cotangent_remainder(angle))
 
 
 def right_jacobian_inverse(w: ArrayLike) -> Array:
-    """Return the inverse of `right_jacobian`, (..., 3, 3); singular at |w| = 2 pi."""
+    """Return the inverse of `right_jacobian`, (..., 3, 3); undefined where |w| is a nonzero multiple of 2 pi."""
     return left_jacobian_inverse(np.negative(w))
 
 
@@ -149,14 +149,14 @@ def between(a: ArrayLike, b: ArrayLike) -> Array:
     b = unit(np.asarray(b, dtype=np.float64), "vector b")
     cosine = dot(a, b)
     is_obtuse = cosine < 0.0
-    # The closed form divides by 1 + cos. So a rotation by an obtuse angle is composed of the
-    # acute rotation from `a` to -b and a rotation by pi about the same axis.
+    # The closed form divides by 1 + cos. So a rotation by an obtuse angle is composed of the acute rotation from `a` to
+    # -b and a rotation by pi about the same line.
     target = np.where(is_obtuse[..., None], -b, b)
     R_acute = _rodrigues_form(cross(a, target), np.ones_like(cosine), 1.0 / (1.0 + np.abs(cosine)))
     if not is_obtuse.any():
         return R_acute
-    # a x (a + b) equals a x b, but for nearly opposite directions a + b has no rounding error, so the
-    # axis is accurate. Below 1e-14 the axis is only a rounding error, and any perpendicular axis is valid.
+    # a x (a + b) equals a x b, but for nearly opposite directions a + b has no rounding error, so the axis is accurate.
+    # An axis shorter than 1e-14 is only a rounding error; then any perpendicular axis is valid.
     axis = cross(a, a + b)
     axis = np.where((length(axis) < 1e-14)[..., None], _perpendicular(b), axis)
     axis = unit(axis, "the axis between directions")
@@ -218,7 +218,7 @@ def is_rotation(R: ArrayLike, tolerance: float = 1e-9) -> npt.NDArray[np.bool_]:
 
 
 def _is_single_rotation(entries: list[float], tolerance: float) -> bool:
-    """Evaluate `is_rotation` with Python floats, which is much faster for a single matrix; False for NaN."""
+    """Evaluate `is_rotation` for one matrix with Python floats, which are faster here than arrays; False for NaN."""
     xx, xy, xz, yx, yy, yz, zx, zy, zz = entries
     products = (
         xx * xx + yx * yx + zx * zx - 1.0,

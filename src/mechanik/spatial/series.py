@@ -1,7 +1,8 @@
-"""Functions of an angle that are smooth at zero, although their closed forms suffer from cancellation near zero.
+"""Functions of an angle that are smooth at zero, where their closed forms divide zero by zero or lose digits.
 
-The remainders are Taylor series below 1 rad; above 1 rad their closed forms lose at most two of sixteen digits. The two
-ratios need no series. Every function maps angles (...), rad, positive or negative, to (...).
+The remainders are Taylor series below 1 rad; above 1 rad their closed forms lose at most two of sixteen digits, except
+`cotangent_remainder` near its poles. The two ratios need no series. Every public function maps angles t (...), rad,
+positive or negative, to (...).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def cosine_ratio(angle: Array) -> Array:
 
 
 def _alternating_coefficients(first_factorial: int) -> tuple[float, ...]:
-    """Return the coefficients of 1/n! - x/(n+2)! + x^2/(n+4)! - ...; nine terms reach 1e-18 at x = 1."""
+    """Return the coefficients of 1/n! - x/(n+2)! + x^2/(n+4)! - ..., of which nine terms suffice for |x| <= 1."""
     return tuple((-1) ** k / factorial(2 * k + first_factorial) for k in range(9))
 
 
@@ -62,7 +63,7 @@ def quintic_remainder(angle: Array) -> Array:
 
 
 def cotangent_remainder(angle: Array) -> Array:
-    """Return (1 - (t/2) cot(t/2)) / t^2, which is 1/12 at zero and has a pole at 2 pi."""
+    """Return (1 - (t/2) cot(t/2)) / t^2, which is 1/12 at zero and has poles at nonzero multiples of 2 pi."""
     return _series_or_closed_form(angle, _COTANGENT_COEFFICIENTS, lambda t: (1.0 - 0.5 * t / np.tan(0.5 * t)) / (t * t))
 
 

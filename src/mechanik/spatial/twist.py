@@ -54,7 +54,7 @@ def exp(twist: ArrayLike) -> Array:
 
 
 def log(X: ArrayLike) -> Array:
-    """Return the twists (..., 6) of the shortest screw motions to poses `X`, (..., 4, 4).
+    """Return the twists (..., 6) of the shortest screw motions from the identity to poses `X`, (..., 4, 4).
 
     The norm of the angular part is in [0, pi].
 
@@ -109,21 +109,21 @@ def right_jacobian(twist: ArrayLike) -> Array:
 
 
 def left_jacobian_inverse(twist: ArrayLike) -> Array:
-    """Return the inverse of `left_jacobian`, (..., 6, 6); singular at an angular norm of 2 pi."""
+    """Return the inverse of `left_jacobian`, (..., 6, 6); undefined at angular norms 2 pi, 4 pi, ..."""
     twist = np.asarray(twist, dtype=np.float64)
     inverse = rotation.left_jacobian_inverse(twist[..., 3:])
     return _block_triangular(inverse, -(inverse @ _upper_right_block(twist) @ inverse))
 
 
 def right_jacobian_inverse(twist: ArrayLike) -> Array:
-    """Return the inverse of `right_jacobian`, (..., 6, 6); singular at an angular norm of 2 pi."""
+    """Return the inverse of `right_jacobian`, (..., 6, 6); undefined at angular norms 2 pi, 4 pi, ..."""
     return left_jacobian_inverse(np.negative(twist))
 
 
 def _upper_right_block(twist: Array) -> Array:
-    """Return the upper right block of the left Jacobian, (..., 3, 3): the effect of rotation on translation.
+    """Return the upper right block of the left Jacobian, (..., 3, 3).
 
-    Barfoot, State Estimation for Robotics (2017), equation 7.86b.
+    T. Barfoot, State Estimation for Robotics (2017), equation 7.86b.
     """
     angle = length(twist[..., 3:])
     V, W = rotation.hat(twist[..., :3]), rotation.hat(twist[..., 3:])

@@ -1,7 +1,6 @@
 """Norms, unit vectors and products of vectors along the last axis.
 
-For a single vector `np.cross` and `np.linalg.norm` take several times as long as the functions of this module. The
-square of a short vector underflows, so `unit` scales the vector first.
+For a single vector `np.cross` and `np.linalg.norm` take several times as long as the functions of this module.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def rotate_vector(R: Array, v: Array) -> Array:
 
 def unit(v: Array, label: str) -> Array:
     """Scale vectors to unit length; raises `NotARotation` for a zero vector, with `label` as the subject."""
-    # Division by the largest component prevents an underflow of squares, such as that of 1e-200.
+    # Division by the largest component prevents underflow and overflow of squares, such as those of 1e-200 and 1e200.
     largest_component = np.abs(v).max(axis=-1, keepdims=True)
     if (largest_component == 0.0).any():
         raise NotARotation(f"{label} is zero, so it has no direction")
