@@ -35,15 +35,17 @@ def as_rate_limits(mechanism: Mechanism, rates: RateLimits | None, quantity: str
     each of its three axes.
 
     Args:
-        rates: limits as the user gives them; None: no limits, or those of the model file.
+        rates: limits as the user gives them; None: the same as a mapping without entries.
         quantity: "velocity", "acceleration" or "jerk".
-        from_file: whether joints that `rates` does not name (all, if it is None) take the limits of the model file.
+        from_file: whether joints that are not named in the mapping `rates` take the limits of the model file. A single
+            number or an array applies to all dofs instead.
 
     Raises:
         ShapeError: an array has the wrong shape, or a limit is not a number.
         LimitsError: a limit is not above 0.
         NotFinite: a limit is NaN.
         UnknownName: there is no joint or dof of this name.
+        DoFError: a joint does not have the named dof.
         InvalidArgument: a named joint closes a loop.
     """
     limits = np.full(mechanism.nv, math.inf)
@@ -126,7 +128,7 @@ def require_rate_limits(mechanism: Mechanism, rates: RateLimits | None, quantity
     """Return rate limits (nv,) above 0, which are finite for all dofs that move.
 
     Args:
-        rates: limits as for `as_rate_limits`; joints that are not named (all, if None) take those of the model file.
+        rates: limits as for `as_rate_limits` with `from_file`.
         quantity: "velocity", "acceleration" or "jerk".
         dof_motion: (nv,) nonzero for the dofs that move and so need a limit.
 

@@ -1,8 +1,8 @@
-"""A lower bound on the duration of a pace within limits, by a linear program (HiGHS).
+"""A lower bound on the duration of a profile within its limits, by a linear program (HiGHS).
 
-The jerk of a dof is within J where an expression linear in the pace y is within J y^-1/2. Here y^-1/2, the time per
-length, is replaced by a variable that may be larger, which makes the problem convex. Every pace within the limits is
-feasible, so the smallest sum of these times is a lower bound.
+The jerk of a dof is within J where an expression linear in the squared rate y is within J y^-1/2. Here y^-1/2, the
+time per unit of base time, is replaced by a variable that may be larger, which makes the problem convex. Every y within
+the limits is feasible, so the smallest sum of these times is a lower bound.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.motion.retime.jerk_limited import PaceConstraints, neighbours
+from mechanik.motion.retime.jerk_limited import SquaredRateConstraints, neighbours
 from mechanik.spatial.array import Array
 
 TANGENTS = (0.05, 0.2, 0.5, 0.75, 0.9, 1.0, 1.1, 1.3, 2.0, 5.0)
-"""Ratios to the given pace at which y^-1/2 is replaced by its tangents, which lie below it."""
+"""Ratios to the given y at which y^-1/2 is replaced by its tangents, which lie below it."""
 
 
-def least_time(limits: PaceConstraints, coefficients: Array) -> float:
-    """Lower bound (s) for paces that are splines on the same knots as the given one, coefficients (K + 2,)."""
+def least_time(limits: SquaredRateConstraints, coefficients: Array) -> float:
+    """Lower bound (s) for all y that are splines on the same knots as the given y with the coefficients (K + 2,)."""
     sparse: Any = import_module("scipy.sparse")
     optimize: Any = import_module("scipy.optimize")
     count, sample_count = len(coefficients), len(limits.sample_pieces)
@@ -31,7 +31,7 @@ def least_time(limits: PaceConstraints, coefficients: Array) -> float:
     )
     identity, zero = sparse.identity(sample_count, format="csr"), sparse.csr_matrix((sample_count, sample_count))
     left_sides: list[Any] = [sparse.hstack([y, zero])]
-    right_sides = [limits.max_pace]
+    right_sides = [limits.max_squared_rate]
     for dof in range(limits.acceleration_factors.shape[2]):
         a0, a1, j0, j1, j2 = (
             sparse.diags(table[:, dof]) for table in (*limits.acceleration_factors, *limits.jerk_factors)
@@ -51,7 +51,7 @@ def least_time(limits: PaceConstraints, coefficients: Array) -> float:
     return float(result.fun)
 
 
-def _weights(limits: PaceConstraints) -> Array:
+def _weights(limits: SquaredRateConstraints) -> Array:
     """Weight of each sample in the integral over the profile's time, s, by trapezoids."""
     widths = np.diff(limits.u)
     knots = np.concatenate([[-widths[0]], limits.u, [limits.u[-1] + widths[-1]]])

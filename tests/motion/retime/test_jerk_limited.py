@@ -13,7 +13,7 @@ from least_time_bound import least_time
 import mechanik as mk
 from mechanik.motion.follow import Path
 from mechanik.motion.retime import Trajectory, retime
-from mechanik.motion.retime.jerk_limited import jerk_limited_profile, optimize_pace, pace_constraints
+from mechanik.motion.retime.jerk_limited import jerk_limited_profile, optimize_squared_rate, squared_rate_constraints
 from mechanik.motion.retime.joint_spline import fit_joint_spline
 from mechanik.motion.retime.time_profile import breakpoints
 from mechanik.spatial.array import Array
@@ -23,7 +23,7 @@ pytest.importorskip("ruckig")
 SEEDS = st.integers(0, 2**32 - 1)
 GRID_TOLERANCE = 0.02
 """Relative difference of durations that the grid in time causes: on 14 paths at most 0.05 % for smooth curves and 1.4 %
-at corners, which the pieces of the pace have to resolve."""
+at corners, which the pieces of the squared rate have to resolve."""
 
 
 @functools.cache
@@ -131,8 +131,8 @@ def test_duration_is_within_a_tenth_of_a_lower_bound(path: Path, jerk: float) ->
     limits = np.full(7, 2.0), np.full(7, 5.0), np.full(7, jerk)
     curve = fit_joint_spline(path, 5e-3)
     trajectory = jerk_limited_profile(curve, *limits)
-    constraints = pace_constraints(curve, trajectory.base, *limits)
-    bound = least_time(constraints, optimize_pace(constraints, 1e-3))
+    constraints = squared_rate_constraints(curve, trajectory.base, *limits)
+    bound = least_time(constraints, optimize_squared_rate(constraints, 1e-3))
     assert bound <= trajectory.duration <= 1.1 * bound
 
 

@@ -1,4 +1,4 @@
-"""The pace along a base profile: its constraints, its optimum, and the resulting time profile."""
+"""The squared rate along a base profile: its constraints, its optimum, and the resulting time profile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik.motion.follow import Path
-from mechanik.motion.retime.jerk_limited import PaceConstraints, optimize_pace, pace_constraints
+from mechanik.motion.retime.jerk_limited import SquaredRateConstraints, optimize_squared_rate, squared_rate_constraints
 from mechanik.motion.retime.joint_spline import fit_joint_spline
 from mechanik.motion.retime.time_profile import CubicProfile, fit_spline_profile, reparameterize
 from mechanik.spatial.array import Array
@@ -25,35 +25,33 @@ def profile() -> CubicProfile:
 
 
 @functools.cache
-def limits() -> PaceConstraints:
+def limits() -> SquaredRateConstraints:
     arm = mk.gallery.planar_2r()
     curve = fit_joint_spline(Path(arm, [[0.0, 0.0], [0.6, 0.9], [1.2, 0.3]]), 5e-3)
     base = fit_spline_profile(profile().t, lambda t: 0.5 * curve.length * profile().at(t)[0])
-    return pace_constraints(curve, base, np.full(2, 2.0), np.full(2, 5.0), np.full(2, 30.0))
+    return squared_rate_constraints(curve, base, np.full(2, 2.0), np.full(2, 5.0), np.full(2, 30.0))
 
 
-def random_pace(seed: int, count: int) -> Array:
+def random_coefficients(seed: int, count: int) -> Array:
     return np.random.default_rng(seed).uniform(0.3, 2.0, count)
 
 
 @settings(max_examples=20)
 @given(SEEDS)
 def test_slacks_are_convex_and_slack_change_is_their_derivative(seed: int) -> None:
-    pace_a, pace_b = random_pace(seed, 32), random_pace(seed + 1, 32)
-    change = limits().slack_change(pace_b - pace_a, limits().at_samples(pace_a)[0])
-    slacks = limits().slacks(pace_a)
-    assert (limits().slacks(pace_b) >= slacks + change - 1e-9 * np.abs(slacks + change)).all()
+    b_a, b_b = random_coefficients(seed, 32), random_coefficients(seed + 1, 32)
+    change = limits().slack_change(b_b - b_a, limits().at_samples(b_a)[0])
+    slacks = limits().slacks(b_a)
+    assert (limits().slacks(b_b) >= slacks + change - 1e-9 * np.abs(slacks + change)).all()
     h = 1e-6
-    numeric = (limits().slacks(pace_a + h * (pace_b - pace_a)) - limits().slacks(pace_a - h * (pace_b - pace_a))) / (
-        2 * h
-    )
+    numeric = (limits().slacks(b_a + h * (b_b - b_a)) - limits().slacks(b_a - h * (b_b - b_a))) / (2 * h)
     assert np.allclose(numeric, change, atol=1e-6 * np.abs(change).max())
 
 
 @settings(max_examples=20)
 @given(SEEDS)
 def test_weighted_gradient_is_the_transpose_of_slack_change(seed: int) -> None:
-    b, step = random_pace(seed, 32), random_pace(seed + 1, 32)
+    b, step = random_coefficients(seed, 32), random_coefficients(seed + 1, 32)
     y = limits().at_samples(b)[0]
     change = limits().slack_change(step, y)
     slack_weights = np.random.default_rng(seed).uniform(0.0, 1.0, len(change))
@@ -65,7 +63,7 @@ def test_weighted_gradient_is_the_transpose_of_slack_change(seed: int) -> None:
 @settings(max_examples=20)
 @given(SEEDS)
 def test_slack_hessian_agrees_with_squared_slack_changes(seed: int) -> None:
-    b, step = random_pace(seed, 32), random_pace(seed + 1, 32)
+    b, step = random_coefficients(seed, 32), random_coefficients(seed + 1, 32)
     y = limits().at_samples(b)[0]
     change = limits().slack_change(step, y)
     slack_weights = np.random.default_rng(seed).uniform(0.0, 1.0, len(change))
@@ -75,17 +73,17 @@ def test_slack_hessian_agrees_with_squared_slack_changes(seed: int) -> None:
     assert fitted == pytest.approx(slack_weights @ change**2, rel=1e-9)
 
 
-def test_steady_pace_meets_a_limit_and_violates_none() -> None:
-    slacks = limits().slacks(np.full(32, limits().steady_pace()))
+def test_steady_squared_rate_meets_a_limit_and_violates_none() -> None:
+    slacks = limits().slacks(np.full(32, limits().steady_squared_rate()))
     assert slacks.min() == pytest.approx(0.0, abs=1e-9)
 
 
-def test_optimal_pace_is_feasible_and_has_the_closed_form_duration() -> None:
+def test_optimal_squared_rate_is_feasible_and_has_the_closed_form_duration() -> None:
     arm = mk.gallery.planar_2r()
     curve = fit_joint_spline(Path(arm, [[0.0, 0.0], [2.0, 1.0]]), 5e-3)
     line = fit_spline_profile(np.linspace(0.0, 3.0, 201), lambda t: 0.5 * curve.length * profile().at(t)[0])
-    constraints = pace_constraints(curve, line, np.full(2, 1.0), np.full(2, 2.0), np.full(2, 10.0))
-    b = optimize_pace(constraints, 1e-5)
+    constraints = squared_rate_constraints(curve, line, np.full(2, 1.0), np.full(2, 2.0), np.full(2, 10.0))
+    b = optimize_squared_rate(constraints, 1e-5)
     assert constraints.slacks(b).min() > 0.0
     # ramps of jerk and acceleration and a phase at full velocity; accurate to one of the 200 pieces
     closed = 2.0 / 1.0 + 1.0 / 2.0 + 2.0 / 10.0
@@ -94,8 +92,8 @@ def test_optimal_pace_is_feasible_and_has_the_closed_form_duration() -> None:
 
 @settings(max_examples=20)
 @given(SEEDS)
-def test_duration_of_a_pace_is_its_integral(seed: int) -> None:
-    pieces = limits().pieces(random_pace(seed, 32))
+def test_duration_of_a_profile_is_its_integral(seed: int) -> None:
+    pieces = limits().pieces(random_coefficients(seed, 32))
     reparameterized = reparameterize(profile(), profile().t, pieces)
     y, dy, ddy = pieces.T
     points, weights = np.polynomial.legendre.leggauss(40)
@@ -109,9 +107,9 @@ def test_duration_of_a_pace_is_its_integral(seed: int) -> None:
 @settings(max_examples=20)
 @given(SEEDS, st.floats(0.5, 2.0))
 def test_derivatives_of_a_reparameterized_profile_agree_with_differences(seed: int, stretch: float) -> None:
-    reparameterized = reparameterize(profile(), profile().t, limits().pieces(random_pace(seed, 32)))
+    reparameterized = reparameterize(profile(), profile().t, limits().pieces(random_coefficients(seed, 32)))
     reparameterized = type(reparameterized)(
-        reparameterized.base, reparameterized.u, reparameterized.pace, reparameterized.t, stretch
+        reparameterized.base, reparameterized.u, reparameterized.squared_rate, reparameterized.t, stretch
     )
     h = 1e-5
     t = np.random.default_rng(seed).uniform(0.01, reparameterized.duration - 0.01, 50)
@@ -123,7 +121,7 @@ def test_derivatives_of_a_reparameterized_profile_agree_with_differences(seed: i
 
 
 @pytest.mark.parametrize("lowest", [1e-3, 1e-6, 1e-9])
-def test_pace_that_nearly_stops_has_the_exact_duration(lowest: float) -> None:
+def test_rate_that_nearly_stops_has_the_exact_duration(lowest: float) -> None:
     # y = lowest + x^2 from -1 to 1, whose duration is an inverse hyperbolic sine; Newton steps once diverged here
     reparameterized = reparameterize(
         CubicProfile(np.array([0.0, 2.0]), np.array([[0.0, 1.0, 0.0, 0.0]])),
@@ -134,7 +132,7 @@ def test_pace_that_nearly_stops_has_the_exact_duration(lowest: float) -> None:
     assert reparameterized.at(np.array([0.5, 1.0]) * reparameterized.duration)[0] == pytest.approx([1.0, 2.0], abs=1e-4)
 
 
-def test_pace_of_one_does_not_change_the_profile() -> None:
+def test_rate_of_one_does_not_change_the_profile() -> None:
     reparameterized = reparameterize(profile(), profile().t, np.tile([1.0, 0.0, 0.0], (30, 1)))
     t = np.linspace(0.0, 3.0, 200)
     assert np.allclose(reparameterized.at(t)[:3], profile().at(t)[:3], atol=1e-9)

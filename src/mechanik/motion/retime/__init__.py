@@ -1,4 +1,4 @@
-"""Time parameterization of a path within limits on velocity, acceleration and jerk.
+"""Retiming: computing the time along a path within limits on velocity, acceleration and jerk.
 
 Input: a `Path`. Output: a `Trajectory`. SciPy and ruckig are imported only when they are needed.
 """

@@ -1,7 +1,7 @@
-"""Nearly time-optimal profiles within velocity, acceleration and jerk limits, by optimization of the pace.
+"""Nearly time-optimal profiles within velocity, acceleration and jerk limits, with a B-spline of the squared rate.
 
-Let r(u) be a dof along the curve as a function of the time u of a base profile, and let the pace y(u) be the square of
-du/dt. Then the dof has
+Let r(u) be a dof along the curve as a function of the time u of a base profile, and let y(u) = (du/dt)^2 be the squared
+rate at which this time passes. Then the dof has
 
     velocity      r' y^1/2
     acceleration  r'' y + 1/2 r' y'
@@ -9,8 +9,8 @@ du/dt. Then the dof has
 
 So the limit A on the acceleration is linear in y and its derivatives, and the limit V on the velocity is linear, too:
 y <= V^2 / r'^2. The limit J on the jerk is kept where an expression linear in y and its derivatives is within J y^-1/2.
-This bound is convex in y and is above its tangents, so the limit is kept where the tangent bound is kept. The pace is a
-quadratic B-spline: each parabola is determined by three neighbouring coefficients.
+This bound is convex in y and is above its tangents, so the limit is kept where the tangent bound is kept. The squared
+rate is a quadratic B-spline: each parabola is determined by three neighbouring coefficients.
 
 The duration is the integral of y^-1/2, which is convex in y. An interior-point method minimizes the duration. All
 limits are linear except the jerk limit. In each step the jerk bound is replaced by its tangent at the current iterate.
@@ -19,9 +19,10 @@ The tangent is stricter, so every iterate keeps the limits at the samples, and t
 S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992.
 The matrix of the linear system has five diagonals, so the computing time is linear in the number of coefficients.
 
-The first base profile has the largest steady speed at each s, averaged over time and smoothed. The best pace along a
-base profile gives the next base profile; more samples are added where limits were exceeded. A small stretch of the time
-compensates the remaining excess. The result keeps all limits and takes a few percent longer than the optimum.
+The first base profile has the largest steady speed at each s, averaged over time and smoothed. The best squared
+rate along a base profile gives the next base profile; more samples are added where limits were exceeded. A small
+stretch of the time compensates the remaining excess. The result keeps all limits and takes a few percent longer than
+the optimum.
 """
 
 from __future__ import annotations
@@ -48,29 +49,29 @@ from mechanik.motion.retime.time_profile import (
 from mechanik.spatial.array import Array
 
 EDGE_OFFSET_RATIO = 1e-5
-"""Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
+"""Distance of the first and the last sample from the ends of an interval, as a ratio to the interval."""
 SAMPLES_PER_INTERVAL, END_PARABOLAS = (3, 9), 4
-"""Number of samples of the limits per interval (default, and in the first and last END_PARABOLAS parabolas), and the
-number of these parabolas."""
-UNLIMITED_PACE = 1e12
-"""Pace that counts as unlimited."""
+"""Number of samples of the limits per interval between discontinuities (by default, and in the first and last
+END_PARABOLAS parabolas), and the number of these parabolas."""
+UNLIMITED_SQUARED_RATE = 1e12
+"""Squared rate that counts as unlimited."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PaceConstraints:
-    """The limits as constraints on the coefficients of the pace.
+class SquaredRateConstraints:
+    """The limits as constraints on the coefficients of the squared rate y.
 
     Only the n dofs that move are included. The slacks (G,) are the distances to all limits in one array: to the upper
     and lower jerk limit and the upper and lower acceleration limit, (M, n) each, and to the velocity limit, (M,). The
     last slacks are the coefficients themselves (K + 2,), which must be above 0.
 
     Attributes:
-        u: (K + 1,) knots of the pace: times of the base profile, s.
+        u: (K + 1,) knots of y: times of the base profile, s.
         basis: (K, 3, 3) derivatives of y, y' and y'' at the start of each parabola by its three coefficients.
         first_samples: (K,) index of the first sample in each parabola.
         sample_pieces: (M,) index of the parabola of each sample.
         sample_basis: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
-        max_pace: (M,) largest y at each sample by the velocity limit.
+        max_squared_rate: (M,) largest y at each sample by the velocity limit.
         acceleration_factors: (2, M, n) derivatives of the acceleration by y and y', relative to its limit.
         jerk_factors: (3, M, n) derivatives of jerk / y^1/2 by y, y' and y'', relative to the jerk limit.
     """
@@ -80,15 +81,14 @@ class PaceConstraints:
     first_samples: NDArray[np.int64]
     sample_pieces: NDArray[np.int64]
     sample_basis: Array
-    max_pace: Array
+    max_squared_rate: Array
     acceleration_factors: Array
     jerk_factors: Array
 
-    def steady_pace(self) -> float:
-        """Largest constant pace within all limits."""
-        max_inverse_pace = np.max(1.0 / self.max_pace)
+    def steady_squared_rate(self) -> float:
+        """Largest constant y within all limits."""
         return 1.0 / max(
-            max_inverse_pace,
+            np.max(1.0 / self.max_squared_rate),
             np.abs(self.acceleration_factors[0]).max(),
             np.abs(self.jerk_factors[0]).max() ** (2.0 / 3.0),
         )
@@ -103,23 +103,23 @@ class PaceConstraints:
 
     def slacks(self, coefficients: Array) -> Array:
         """Slacks (G,), positive where the limits are kept."""
-        pace_at_samples = self.at_samples(coefficients)
-        slacks = self._linear_part(pace_at_samples, coefficients)
+        squared_rate_at_samples = self.at_samples(coefficients)
+        slacks = self._linear_part(squared_rate_at_samples, coefficients)
         two_sided_slacks, velocity_slacks, _ = self._views(slacks)
-        two_sided_slacks[:2] += (pace_at_samples[0] ** -0.5)[:, None]
+        two_sided_slacks[:2] += (squared_rate_at_samples[0] ** -0.5)[:, None]
         two_sided_slacks[2:] += 1.0
         velocity_slacks += 1.0
         return slacks
 
     def slack_change(self, step: Array, y: Array) -> Array:
-        """Change (G,) of the slacks for a step of all coefficients, along the tangents at the pace y (M,)."""
+        """Change (G,) of the slacks for a step of all coefficients, along the tangents at y (M,)."""
         step_at_samples = self.at_samples(step)
         changes = self._linear_part(step_at_samples, step)
         self._views(changes)[0][:2] += (_rsqrt_derivative(y) * step_at_samples[0])[:, None]
         return changes
 
     def weighted_gradient(self, weights: Array, y: Array) -> Array:
-        """Sum (K + 2,) of the gradients of all slacks, weighted by `weights` (G,), at the pace y (M,)."""
+        """Sum (K + 2,) of the gradients of all slacks, weighted by `weights` (G,), at y (M,)."""
         two_sided_weights, velocity_weights, coefficient_weights = self._views(weights)
         jerk_above, jerk_below, acceleration_above, acceleration_below = two_sided_weights
         (a0, a1), (j0, j1, j2) = self.acceleration_factors, self.jerk_factors
@@ -128,7 +128,7 @@ class PaceConstraints:
             _dot(jerk_weights, j0)
             + _dot(acceleration_weights, a0)
             + (jerk_above + jerk_below).sum(axis=1) * _rsqrt_derivative(y)
-            - velocity_weights / self.max_pace
+            - velocity_weights / self.max_squared_rate
         )
         gradient_by_derivatives = np.stack(
             [gradient_by_y, _dot(jerk_weights, j1) + _dot(acceleration_weights, a1), _dot(jerk_weights, j2)], axis=1
@@ -141,7 +141,7 @@ class PaceConstraints:
         )
 
     def slack_hessian(self, weights: Array, y: Array) -> tuple[Array, Array]:
-        """Sum of the outer products of the slack gradients, weighted by `weights` (G,), at the pace y (M,).
+        """Sum of the outer products of the slack gradients, weighted by `weights` (G,), at y (M,).
 
         Returns:
             (K, 3, 3) for the coefficients of each parabola, and (K + 2,) to add to the diagonal.
@@ -161,7 +161,9 @@ class PaceConstraints:
         hessian_by_derivatives[:, 0, 0] = (
             _dot(weighted_j0, j0) + 2.0 * _dot(cross_weights, j0) + jerk_weights.sum(axis=1) * slope**2
         )
-        hessian_by_derivatives[:, 0, 0] += _dot(acceleration_weights, a0**2) + velocity_weights / self.max_pace**2
+        hessian_by_derivatives[:, 0, 0] += (
+            _dot(acceleration_weights, a0**2) + velocity_weights / self.max_squared_rate**2
+        )
         hessian_by_derivatives[:, 0, 1] = hessian_by_derivatives[:, 1, 0] = (
             _dot(weighted_j0, j1) + _dot(cross_weights, j1) + _dot(weighted_a1, a0)
         )
@@ -175,16 +177,16 @@ class PaceConstraints:
             np.swapaxes(self.sample_basis, 1, 2) @ hessian_by_derivatives @ self.sample_basis, self.first_samples
         ), coefficient_weights
 
-    def _linear_part(self, pace_at_samples: Array, coefficients: Array) -> Array:
+    def _linear_part(self, squared_rate_at_samples: Array, coefficients: Array) -> Array:
         """Part (G,) of the slacks that is linear in the coefficients."""
         (a0, a1), (j0, j1, j2) = self.acceleration_factors, self.jerk_factors
-        y, dy, ddy = pace_at_samples[..., None]
+        y, dy, ddy = squared_rate_at_samples[..., None]
         slacks = np.empty(4 * a0.size + len(y) + len(coefficients))
         two_sided_slacks, velocity_slacks, coefficient_slacks = self._views(slacks)
         two_sided_slacks[1] = j0 * y + j1 * dy + j2 * ddy
         two_sided_slacks[3] = a0 * y + a1 * dy
         two_sided_slacks[0], two_sided_slacks[2] = -two_sided_slacks[1], -two_sided_slacks[3]
-        velocity_slacks[:] = -pace_at_samples[0] / self.max_pace
+        velocity_slacks[:] = -squared_rate_at_samples[0] / self.max_squared_rate
         coefficient_slacks[:] = coefficients
         return slacks
 
@@ -199,15 +201,15 @@ class PaceConstraints:
         )
 
 
-def pace_constraints(
+def squared_rate_constraints(
     curve: JointSpline,
     profile: CubicProfile,
     velocity: Array,
     acceleration: Array,
     jerk: Array,
     extra_s: Array | None = None,
-) -> PaceConstraints:
-    """Sample the limits (nv,) along a curve and its base profile as constraints on the pace.
+) -> SquaredRateConstraints:
+    """Sample the limits (nv,) along a curve and its base profile as constraints on the squared rate.
 
     There are samples next to all discontinuities of the third derivatives of profile and curve, and between them.
 
@@ -228,10 +230,12 @@ def pace_constraints(
     is_moving = curve_derivatives[0].any(axis=0)
     q_s, q_ss, q_sss = (derivative[:, is_moving] for derivative in curve_derivatives)
     r1, r2, r3 = q_s * v, q_ss * v**2 + q_s * a, q_sss * v**3 + 3 * q_ss * v * a + q_s * j
-    max_pace = 1.0 / np.maximum((np.abs(r1) / velocity[is_moving]).max(axis=1) ** 2, 1.0 / UNLIMITED_PACE)
-    return PaceConstraints(
+    max_squared_rate = 1.0 / np.maximum(
+        (np.abs(r1) / velocity[is_moving]).max(axis=1) ** 2, 1.0 / UNLIMITED_SQUARED_RATE
+    )
+    return SquaredRateConstraints(
         u, basis, np.searchsorted(sample_pieces, np.arange(len(u) - 1)).astype(np.int64), sample_pieces, sample_basis,
-        max_pace,
+        max_squared_rate,
         np.stack([r2, 0.5 * r1]) / acceleration[is_moving], np.stack([r3, 1.5 * r2, 0.5 * r1]) / jerk[is_moving],
     )  # fmt: skip
 
@@ -260,7 +264,7 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def _spline_basis(widths: Array) -> Array:
-    """Basis (K, 3, 3) of a quadratic B-spline on uneven knots with intervals `widths` (K,); see `PaceConstraints`."""
+    """`SquaredRateConstraints.basis` of a quadratic B-spline on uneven knots with intervals `widths` (K,)."""
     padded_widths = np.concatenate([widths[:1], widths, widths[-1:]])
     left_widths, right_widths = padded_widths[:-2] + widths, widths + padded_widths[2:]
     basis = np.zeros((len(widths), 3, 3))
@@ -272,11 +276,11 @@ def _spline_basis(widths: Array) -> Array:
 
 
 def _sample_times(times: Array, u: Array) -> Array:
-    """Sample times next to all discontinuities and between them; more near the ends, where the pace curves most.
+    """Sample times next to all discontinuities and between them; more near the ends, where y curves most.
 
     Args:
         times: times of the discontinuities, s.
-        u: knots of the pace, s.
+        u: knots of y, s.
     """
     starts, widths = times[:-1, None], np.diff(times)[:, None]
     is_near_end = (times[:-1] < u[END_PARABOLAS]) | (times[1:] > u[-1 - END_PARABOLAS])
@@ -289,8 +293,8 @@ def _sample_times(times: Array, u: Array) -> Array:
 
 MAX_STEPS = 60
 """Largest number of interior-point steps."""
-INITIAL_PACE_RATIO = 0.98
-"""Ratio of the initial pace to the steady pace; it is below 1 because the start must be strictly feasible."""
+INITIAL_RATIO = 0.98
+"""Ratio of the initial y to the largest constant y; it is below 1 because the start must be strictly feasible."""
 BOUNDARY_RATIO = 0.99
 """Largest ratio of a step to the step that reaches the nearest constraint."""
 MIN_CENTRING_RATIO = 1e-3
@@ -299,15 +303,15 @@ STATIONARITY_RATIO = 1e-2
 """Ratio to the gradient of the duration: largest residual of stationarity at the end."""
 
 
-def optimize_pace(constraints: PaceConstraints, tolerance: float) -> Array:
-    """Compute the coefficients (K + 2,) of the pace with the shortest duration, by a primal-dual interior-point method.
+def optimize_squared_rate(constraints: SquaredRateConstraints, tolerance: float) -> Array:
+    """Compute the coefficients (K + 2,) of the y with the shortest duration, by a primal-dual interior-point method.
 
     Args:
         tolerance: relative tolerance of the duration: largest complementarity as a share of the duration.
     """
     linalg: Any = import_module("scipy.linalg")
     widths, gauss_basis = _gauss_points(constraints)
-    coefficients = np.full(len(constraints.u) + 1, INITIAL_PACE_RATIO * constraints.steady_pace())
+    coefficients = np.full(len(constraints.u) + 1, INITIAL_RATIO * constraints.steady_squared_rate())
     slacks = constraints.slacks(coefficients)
     duration, gradient, hessian = _duration(widths, gauss_basis, coefficients)
     multipliers = 0.1 * duration / len(slacks) / slacks
@@ -351,7 +355,7 @@ def optimize_pace(constraints: PaceConstraints, tolerance: float) -> Array:
 
 
 def _newton_step(
-    constraints: PaceConstraints, linalg: Any, factor: Array, gradient: Array, y: Array, multipliers: Array
+    constraints: SquaredRateConstraints, linalg: Any, factor: Array, gradient: Array, y: Array, multipliers: Array
 ) -> tuple[Array, Array]:
     """Newton step (K + 2,) of the coefficients for given multipliers (G,), and the resulting change (G,) of the slacks.
 
@@ -363,7 +367,7 @@ def _newton_step(
     return step, constraints.slack_change(step, y)
 
 
-def _gauss_points(constraints: PaceConstraints) -> tuple[Array, Array]:
+def _gauss_points(constraints: SquaredRateConstraints) -> tuple[Array, Array]:
     """Widths (K, 1) of the parabolas, and derivatives (K, 2, 3) of y at their two Gauss points by the coefficients."""
     widths = np.diff(constraints.u)[:, None]
     x = (widths * (0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)))[..., None]
@@ -403,11 +407,12 @@ MIN_DERIVATIVE = 1e-100
 AVERAGING_WINDOWS = (0.01, 0.03, 0.1, 0.3)
 """Averaging windows as shares of the duration; the window whose profile has the shortest `_steady_duration` is used."""
 AVERAGE_INTERVALS = 2000
-"""Number of intervals of the averaged profile."""
+"""Number of intervals into which a profile is divided to integrate it for the averages."""
 FIRST_PIECES, MAX_PIECES, PIECES_PER_WAYPOINT = 200, 1000, 3
-"""Number of pieces of the pace: in the first round, at most, and in later rounds additionally for each waypoint."""
+"""Number of pieces of a base profile and of y: in the first round, at most, and in later rounds additionally for each
+waypoint."""
 TOLERANCES = (1e-2, 3e-3, 3e-3)
-"""Relative tolerance of the duration in each round; the last round is run only if the limits are still exceeded by
+"""Relative tolerance of the duration in each round; the last round is run only if a slowdown factor is still above
 ACCEPTED_SLOWDOWN."""
 ACCEPTED_SLOWDOWN = 1.003
 """Slowdown factor above which samples are added; after the second round, another round is run if it is exceeded."""
@@ -425,9 +430,9 @@ def jerk_limited_profile(
     extra_s = np.zeros(0)
     candidates: list[ReparameterizedProfile] = []
     for tolerance in TOLERANCES:
-        constraints = pace_constraints(curve, profile, *limits, extra_s)
-        pace = constraints.pieces(optimize_pace(constraints, tolerance))
-        reparameterized_profile = reparameterize(profile, constraints.u, pace)
+        constraints = squared_rate_constraints(curve, profile, *limits, extra_s)
+        squared_rate = constraints.pieces(optimize_squared_rate(constraints, tolerance))
+        reparameterized_profile = reparameterize(profile, constraints.u, squared_rate)
         times = breakpoints(curve, reparameterized_profile)
         factors = slowdown_factors(curve, reparameterized_profile, times, limits)
         candidates.append(replace(reparameterized_profile, stretch=float(factors.max()) * (1.0 + LIMIT_MARGIN)))
@@ -478,4 +483,4 @@ def _as_cubic_profile(duration: float, position_at: Callable[[Array], Array], co
 
 def _steady_duration(curve: JointSpline, profile: CubicProfile, limits: tuple[Array, Array, Array]) -> float:
     """Duration (s) of a profile whose time is stretched by the smallest constant factor that keeps the limits."""
-    return profile.duration / np.sqrt(pace_constraints(curve, profile, *limits).steady_pace())
+    return profile.duration / np.sqrt(squared_rate_constraints(curve, profile, *limits).steady_squared_rate())

@@ -20,9 +20,8 @@ from mechanik.spatial.array import Array
 DUPLICATE_DISTANCE = 1e-9
 """rad and m: waypoints closer than this are duplicates."""
 MAX_CLOSURE_ERROR = 1e-7
-"""m and rad: largest error of loops and joint constraints of the spline itself; the loops of a trajectory are closed by
-projection.
-"""
+"""m and rad, or the unit of a joint constraint: largest error of loops and joint constraints of the spline itself; the
+loops of a trajectory are closed by projection."""
 MAX_REFINEMENTS = 24
 """Largest number of fits of the spline; waypoints are inserted between two fits."""
 MAX_WAYPOINTS = 20_000

@@ -27,11 +27,11 @@ from mechanik.motion.retime.time_profile import CubicProfile, slowdown_factors
 from mechanik.spatial.array import Array
 
 STRAIGHT_TOLERANCE = 1e-9
-"""Product of second derivative and length of a curve, without unit: below this the curve is straight."""
+"""Product of the largest second derivative and the length of a curve (without unit) below which it is straight."""
 ROUNDING_STRETCH = 1e-12
 """Relative stretch of time that prevents rounding errors from exceeding a limit."""
 NEGLIGIBLE_RATIO = 1e-12
-"""Ratio to the largest coefficient of u: a limit with a smaller coefficient does not depend on u."""
+"""Ratio to the largest coefficient of u: a limit with a smaller coefficient counts as independent of u."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -52,23 +52,21 @@ def time_optimal_profile(curve: JointSpline, velocity: Array, acceleration: Arra
     is_u_limited = np.abs(u_ratio) > NEGLIGIBLE_RATIO * np.abs(u_ratio).max()
     x_max[:-1] = np.minimum(x_max[:-1], np.where(is_u_limited, np.inf, 1.0 / np.abs(x_ratio)).min(axis=1))
     u_ratio = np.where(is_u_limited, u_ratio, 1.0)
-    # slope x - half_width <= u <= slope x + half_width, and u >= -half_rate x, because the next x must not be below 0
+    # slope x - half_width <= u <= slope x + half_width, and u >= -u_per_x x, because the next x must not be below 0
     slope, half_width = -x_ratio / u_ratio, np.where(is_u_limited, 1.0 / np.abs(u_ratio), np.inf)
-    half_rate = 0.5 / ds
-    x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, half_width, -half_rate[:, None], np.zeros((len(ds), 1))))
+    u_per_x = 0.5 / ds  # the u that increases x by 1 up to the next grid point
+    x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, half_width, -u_per_x[:, None], np.zeros((len(ds), 1))))
     for column in range(slope.shape[1]):
         lower_slope, lower_offset = slope[:, column, None], -half_width[:, column, None]
         x_max[:-1] = np.minimum(x_max[:-1], _first_crossing(slope, half_width, lower_slope, lower_offset))
 
     max_controllable_x = np.zeros(len(s))
     for k in range(len(ds) - 1, -1, -1):
-        max_x_to_next = _first_crossing(
-            -half_rate[k], half_rate[k] * max_controllable_x[k + 1], slope[k], -half_width[k]
-        )
+        max_x_to_next = _first_crossing(-u_per_x[k], u_per_x[k] * max_controllable_x[k + 1], slope[k], -half_width[k])
         max_controllable_x[k] = min(x_max[k], max_x_to_next)
     x = np.zeros(len(s))
     for k in range(len(ds)):
-        u = min(float((slope[k] * x[k] + half_width[k]).min()), half_rate[k] * (max_controllable_x[k + 1] - x[k]))
+        u = min(float((slope[k] * x[k] + half_width[k]).min()), u_per_x[k] * (max_controllable_x[k + 1] - x[k]))
         x[k + 1] = min(max(x[k] + 2.0 * ds[k] * u, 0.0), max_controllable_x[k + 1])
     return profile_from_speeds(s, np.sqrt(x))
 
@@ -146,7 +144,8 @@ MAX_GRID_POINTS = 6000
 MAX_ROUNDS = 6
 """Largest number of rounds in which grid points are inserted."""
 LIMIT_MARGIN = 1e-4
-"""Relative margin to the limits, because they may be exceeded between the times at which they are checked."""
+"""Relative stretch of time in addition to the measured slowdown factor, because limits may be exceeded between the
+times at which they are checked. Grid points are inserted where a factor exceeds 1 by more than this."""
 
 
 def acceleration_limited_profile(curve: JointSpline, velocity: Array, acceleration: Array) -> CubicProfile:

@@ -1,7 +1,7 @@
-"""Time profiles: the path parameter s as a function of time, and the factors by which limits are exceeded.
+"""Time profiles: the parameter s of a curve as a function of time, and factors by which a motion must be slowed down.
 
 A `CubicProfile` is piecewise cubic in time. A `ReparameterizedProfile` evaluates another profile at a time that passes
-at a variable pace. `slowdown_factors` compares velocity, acceleration and jerk along a curve with their limits.
+at a variable rate. `slowdown_factors` compares velocity, acceleration and jerk along a curve with their limits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mechanik.spatial.array import Array
 
 
 class TimeProfile(Protocol):
-    """A time profile: the path parameter s as a function of time."""
+    """A time profile: the parameter s of a curve as a function of time."""
 
     @property
     def duration(self) -> float:
@@ -27,7 +27,7 @@ class TimeProfile(Protocol):
 
     @property
     def breaks(self) -> Array:
-        """Times at which the jerk may be discontinuous, s; the first time is 0, the last time is the duration."""
+        """Times at which acceleration or jerk may be discontinuous, s; the first is 0, the last is the duration."""
         ...
 
     def at(self, t: Array) -> Array:
@@ -40,7 +40,7 @@ class CubicProfile:
     """A piecewise cubic time profile.
 
     Attributes:
-        t: (K + 1,) start time of each piece and the end time, s, before time is stretched.
+        t: (K + 1,) start time of each piece and the end time, in seconds before time is stretched.
         state: (K, 4) s and its first three derivatives by unstretched time, at the start of each piece; the third
             derivative is constant in a piece.
         stretch: factor by which time is stretched.
@@ -57,7 +57,7 @@ class CubicProfile:
 
     @property
     def breaks(self) -> Array:
-        """Times at which the jerk may be discontinuous, s."""
+        """Times at which acceleration or jerk may be discontinuous, s."""
         return self.stretch * self.t
 
     def at(self, t: Array) -> Array:
@@ -82,7 +82,8 @@ def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> C
     """Approximate a monotonic profile by a monotonic cubic B-spline in time.
 
     The coefficients follow Schoenberg's variation-diminishing rule: each is the value at the mean of three knots. Near
-    the ends the mean is modified: the spline then starts and ends like t^3, at rest and without acceleration.
+    an end, the mean is replaced by the geometric mean of the distances from this end, which is exact for profiles that
+    start or end like t^3. The spline starts and ends at rest and without acceleration.
 
     Args:
         times: (K + 1,) knots, from 0 to the duration, s.
@@ -92,7 +93,7 @@ def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> C
     knots_before, knots_after = (times[1] - times[0]) * np.arange(-3, 0), (times[-1] - times[-2]) * np.arange(1, 4)
     knots = np.concatenate([knots_before, times, times[-1] + knots_after])
     triples = np.stack([knots[1:-3], knots[2:-2], knots[3:-1]])
-    # far from an end, both geometric means differ from the arithmetic means by nearly the same amount, which cancels
+    # far from both ends, geometric means are nearly arithmetic means, so the sites are nearly the means of the knots
     means_from_start, means_to_end = np.cbrt(triples.prod(axis=0)), np.cbrt((times[-1] - triples).prod(axis=0))
     sites = means_from_start - means_to_end + (times[-1] - triples.mean(axis=0))
     coefficients = position_at(np.clip(sites, 0.0, times[-1]))
@@ -107,21 +108,21 @@ SERIES_LIMIT = 1e-2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReparameterizedProfile:
-    """A time profile that evaluates a base profile at a time u, which passes at a variable pace.
+    """A time profile that evaluates a base profile at a time u, which passes at a variable rate du/dt.
 
-    The pace y(u) is the square of du/dt, before time is stretched, and piecewise quadratic in u.
+    The squared rate y(u) = (du/dt)^2, before time is stretched, is piecewise quadratic in u.
 
     Attributes:
         base: the base profile.
         u: (K + 1,) bounds of the quadratic pieces, s; they contain all discontinuities of the base profile's jerk.
-        pace: (K, 3) y, above 0, and its first two derivatives by u at the start of each piece.
-        t: (K + 1,) time at which each u is reached, s, before time is stretched.
+        squared_rate: (K, 3) y, above 0, and its first two derivatives by u at the start of each piece.
+        t: (K + 1,) time at which each u is reached, in seconds before time is stretched.
         stretch: factor by which time is stretched.
     """
 
     base: CubicProfile
     u: Array
-    pace: Array
+    squared_rate: Array
     t: Array
     stretch: float = 1.0
 
@@ -138,46 +139,49 @@ class ReparameterizedProfile:
     def at(self, t: Array) -> Array:
         """s and its first three derivatives by time (4, M) at times t (M,), which are clipped to the duration."""
         unstretched_times = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
-        k = np.clip(np.searchsorted(self.t, unstretched_times, side="right") - 1, 0, len(self.pace) - 1)
-        pace = self.pace[k]
-        x, speed = _position_and_speed(pace, unstretched_times - self.t[k])
-        dy, ddy = pace[:, 1] + pace[:, 2] * x, pace[:, 2]
+        k = np.clip(np.searchsorted(self.t, unstretched_times, side="right") - 1, 0, len(self.squared_rate) - 1)
+        squared_rate = self.squared_rate[k]
+        x, rate = _elapsed_u_and_rate(squared_rate, unstretched_times - self.t[k])
+        dy, ddy = squared_rate[:, 1] + squared_rate[:, 2] * x, squared_rate[:, 2]
         # limited to just below the next bound, because rounding may move u into the next piece
         u = np.minimum(self.u[k] + np.maximum(x, 0.0), np.nextafter(self.u[k + 1], 0.0))
         s, s_u, s_uu, s_uuu = self.base.at(u)
-        y = speed**2
+        y = rate**2
         return np.stack([
             s,
-            s_u * speed / self.stretch,
+            s_u * rate / self.stretch,
             (s_uu * y + 0.5 * s_u * dy) / self.stretch**2,
-            (s_uuu * y + 1.5 * s_uu * dy + 0.5 * s_u * ddy) * speed / self.stretch**3,
+            (s_uuu * y + 1.5 * s_uu * dy + 0.5 * s_u * ddy) * rate / self.stretch**3,
         ])  # fmt: skip
 
 
-def reparameterize(base: CubicProfile, u: Array, pace: Array) -> ReparameterizedProfile:
-    """Build a reparameterized profile from the pace (K, 3) of each piece between the u (K + 1,), and compute its times.
+def reparameterize(base: CubicProfile, u: Array, squared_rate: Array) -> ReparameterizedProfile:
+    """Build a reparameterized profile from the squared rate (K, 3) of its pieces, and compute the times of its pieces.
 
-    The speed v = du/dt satisfies v'' = w^2 v in time, with w^2 = y'' / 2. The duration t of a piece of width h follows
-    from the speeds v0 and v1 at its ends: tanh(w t / 2) = w h / (v0 + v1). In the code, z = (w h / (v0 + v1))^2, which
-    is negative where y'' is negative; tanh is then replaced by tan.
+    The rate v = du/dt satisfies d^2 v/dt^2 = w^2 v, with w^2 = y'' / 2, where y'' is the second derivative of y by u.
+    The duration t of a piece of width h follows from the rates v0 and v1 at its ends: tanh(w t / 2) = w h / (v0 + v1).
+    In the code, z = (w h / (v0 + v1))^2, which is negative where y'' is negative; tanh is then replaced by tan.
+
+    Args:
+        u: (K + 1,) bounds of the pieces, s.
     """
-    widths, (y, dy, ddy) = np.diff(u), pace.T
-    speed_sums = np.sqrt(y) + np.sqrt(np.maximum(y + widths * (dy + 0.5 * widths * ddy), 0.0))
-    z = np.minimum(0.5 * ddy * (widths / speed_sums) ** 2, 1.0 - 1e-12)
+    widths, (y, dy, ddy) = np.diff(u), squared_rate.T
+    rate_sums = np.sqrt(y) + np.sqrt(np.maximum(y + widths * (dy + 0.5 * widths * ddy), 0.0))
+    z = np.minimum(0.5 * ddy * (widths / rate_sums) ** 2, 1.0 - 1e-12)
     is_small = np.abs(z) < SERIES_LIMIT
     root = np.sqrt(np.abs(np.where(is_small, 0.25, z)))
     ratio = np.where(z > 0.0, np.arctanh(np.minimum(root, 1.0 - 1e-13)), np.arctan(root)) / root
     ratio = np.where(is_small, 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * (1 / 9 + z / 11)))), ratio)
-    return ReparameterizedProfile(base, u, pace, np.append(0.0, np.cumsum(2.0 * widths / speed_sums * ratio)))
+    return ReparameterizedProfile(base, u, squared_rate, np.append(0.0, np.cumsum(2.0 * widths / rate_sums * ratio)))
 
 
-def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
-    """Distance in u (M,) and speed du/dt (M,) at time t (M,) after the start of pieces with pace (M, 3).
+def _elapsed_u_and_rate(squared_rate: Array, t: Array) -> tuple[Array, Array]:
+    """Increase of u (M,) and rate du/dt (M,) at time t (M,) after the start of pieces with squared rate (M, 3).
 
     Both are sums of hyperbolic functions of w t where y'' is positive, and of trigonometric functions where y'' is
     negative; `reparameterize` defines w. In the code, z = y'' t^2 / 2.
     """
-    y, dy, ddy = pace.T
+    y, dy, ddy = squared_rate.T
     z = 0.5 * ddy * t**2
     is_small, is_positive = np.abs(z) < SERIES_LIMIT, z > 0.0
     root = np.sqrt(np.abs(np.where(is_small, 1.0, z)))
@@ -190,24 +194,25 @@ def _position_and_speed(pace: Array, t: Array) -> tuple[Array, Array]:
         is_small, 0.5 * (1.0 + z / 12.0 * (1.0 + z / 30.0 * (1.0 + z / 56.0 * (1.0 + z / 90.0)))), cosine_ratio
     )
     cosine = np.where(is_small, 1.0 + z * cosine_ratio, cosine)
-    speed = np.sqrt(y)
-    return t * (speed * sine_ratio + 0.5 * dy * t * cosine_ratio), speed * cosine + 0.5 * dy * t * sine_ratio
+    rate = np.sqrt(y)
+    return t * (rate * sine_ratio + 0.5 * dy * t * cosine_ratio), rate * cosine + 0.5 * dy * t * sine_ratio
 
 
 EDGE_OFFSET_RATIO = 1e-6
-"""Ratio to the interval between two discontinuities: distance of the first sample from a discontinuity."""
+"""Distance of the first and the last sample from the ends of an interval, as a ratio to the interval."""
 SAMPLES_PER_INTERVAL, DENSE_SAMPLES, DENSE_INTERVALS = 12, 120, 40
-"""Numbers of samples between two discontinuities: in all intervals, and in the DENSE_INTERVALS intervals with the
-largest slowdown factors."""
+"""Numbers of samples of an interval: in all intervals, and in the DENSE_INTERVALS intervals with the largest estimates
+of the slowdown factor."""
 SAME_BREAK_RATIO = 1e-4
-"""Ratio to the length of a piece: closer discontinuities count as one."""
+"""Smallest time from a waypoint to a break of the profile, as a ratio to the time between the two breaks around it; a
+nearer waypoint is not a breakpoint of its own."""
 
 DerivativeLimits = tuple[Array, Array, Array | None]
 """Limits on velocity, acceleration and jerk, (nv,) each; None if the jerk is not limited."""
 
 
 def breakpoints(curve: JointSpline, profile: TimeProfile) -> Array:
-    """Times (K + 1,) at which a derivative may be discontinuous: breaks of the profile and inner waypoints."""
+    """Times (K + 1,) at which a derivative may be discontinuous: breaks of the profile, and inner waypoints."""
     waypoints, t = curve.s[1:-1], profile.breaks
     times = np.interp(waypoints, profile.at(t)[0], t)
     min_speed = 1e-9 * curve.length / profile.duration
@@ -234,7 +239,7 @@ def joint_derivatives(curve: JointSpline, profile: TimeProfile, t: Array) -> tup
 
 
 def slowdown_factors(curve: JointSpline, profile: TimeProfile, times: Array, limits: DerivativeLimits) -> Array:
-    """Factor (K,) by which each interval between times (K + 1,) must be slowed down to keep the limits.
+    """Factor (K,) by which each interval between times (K + 1,) must be slowed down to keep the limits at its samples.
 
     A factor below 1 means that the motion could be faster.
     """

@@ -36,9 +36,9 @@ class Trajectory:
     Attributes:
         mechanism: the mechanism; it is not moved.
         times: (N,) times of the samples, starting at 0, s.
-        q: (N, nq) configurations; loops are closed.
-        v: (N, nv) velocities of the dofs, rad/s or m/s.
-        a: (N, nv) accelerations of the dofs, rad/s^2 or m/s^2.
+        q: (N, nq) configurations, with loops closed by projection of the curve.
+        v: (N, nv) velocities of the dofs along the curve, rad/s or m/s.
+        a: (N, nv) accelerations of the dofs along the curve, rad/s^2 or m/s^2.
         curve: the geometric curve, q as a function of s.
         profile: the time profile, s as a function of time.
 
@@ -72,7 +72,7 @@ class Trajectory:
 
     @property
     def deviation(self) -> float:
-        """Largest deviation of the curve from the straight segments of its path, rad or m."""
+        """Largest deviation of a coordinate of the curve from the straight segments of its path, see `JointSpline`."""
         return self.curve.deviation
 
     def at(self, t: ArrayLike) -> Array:
@@ -177,11 +177,10 @@ def retime(
     deviation: float = DEVIATION,
     samples: int | None = None,
 ) -> Trajectory:
-    """Compute the fastest trajectory along a path within rate limits, from rest to rest.
+    """Compute a nearly time-optimal trajectory along a path within rate limits, from rest to rest.
 
-    The curve is a smooth spline through all waypoints; the `s` of the path is not used. The result is time-optimal if
-    the path is a single straight segment or if there is no jerk limit. Otherwise it takes a few percent longer than the
-    optimum.
+    The curve is a smooth spline through all waypoints; the `s` of the path is not used. With a jerk limit, the
+    trajectory takes a few percent longer than the optimum, except along a single straight segment.
 
     Args:
         path: from `mk.plan`, `mk.follow` or `mk.Path`; 2 or more distinct waypoints.
