@@ -427,3 +427,17 @@ def test_structure_errors_carry_the_code_of_their_kind():
     codes = ["second-parent", "cycle", "duplicate-name", "unreadable"]
     assert [error.code for error in errors] == codes
     assert [pickle.loads(pickle.dumps(error)).code for error in errors] == codes
+
+
+def test_a_colon_inside_a_warning_of_a_reader_does_not_end_its_location():
+    """Once "spatial tendons are ignored" was reported as the place where "T" is wrong."""
+    sites = '<body name="b"><joint name="j"/><geom size="0.1"/><site name="s"/></body><site name="w"/>'
+    tendon = '<tendon><spatial name="T"><site site="s"/><site site="w"/></spatial></tendon>'
+    findings = check(f"<mujoco><worldbody>{sites}</worldbody>{tendon}</mujoco>")
+    assert [finding.message for finding in findings if finding.code == "reader"] == ["spatial tendons are ignored: T"]
+    assert {finding.where for finding in findings if finding.code == "reader"} == {""}
+
+
+def test_a_warning_of_a_reader_is_reported_where_its_file_and_line_are():
+    (finding, _) = check('<robot name="r">\n<link name="a"><visual/></link></robot>')
+    assert (finding.where, finding.message) == ("line 2", "<visual> of link 'a' has no geometry; it is ignored")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -399,10 +400,16 @@ def _check_urdf_tree(robot: XmlNode) -> Iterator[Finding]:
             yield _error("cycle", links[name], f"is its own ancestor: {names}")
 
 
+LOCATED_MESSAGE = re.compile(
+    r"(?P<location>(?:[^'\"]+, )?line \d+(?:, column \d+)?|the text|[^'\"]+\.\w+): (?P<message>.+)", re.DOTALL
+)
+"""A message that begins with a file, a line, or both."""
+
+
 def _reader_finding(severity: Severity, code: str, text: str) -> Finding:
     """Return the finding for a message of a reader, which begins with the file or line if it names one."""
-    location, separator, message = text.partition(": ")
-    return Finding(severity, code, location if separator else "", message if separator else text)
+    match = LOCATED_MESSAGE.fullmatch(text)
+    return Finding(severity, code, match["location"], match["message"]) if match else Finding(severity, code, "", text)
 
 
 SEVERITY_ORDER = ("error", "warning", "note")
