@@ -1,6 +1,6 @@
-"""Relations of the constraints of a mechanism: swing cones, loop closures, and polynomial joint constraints.
+"""Relations of the constraints of a mechanism: loop closures, joint constraints, swing cones, limits of closing joints.
 
-A loop is closed, or a goal frame is reached, where the residual of its closure is zero. Limits and cones are relations
+A loop is closed, or a goal frame is reached, where the residual of its closure is zero. Cones and limits are relations
 with a band.
 """
 
@@ -46,6 +46,7 @@ def make_cone_relations(
     """Return one COSINE relation for each axis of a cone; z of A and z of B coincide where the joint is at zero.
 
     Args:
+        cone: swing limit of the joint.
         a, b: parent and child link of the joint; `a` None is the world.
         X_a, X_b: (4, 4), the joint's motion axes in these links.
         weight: factor of the residual inside the solver.
@@ -86,8 +87,8 @@ def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: floa
     """Return the limits and the cone of a joint that closes a loop, as relations with bands.
 
     The relations measure the joint correctly only where the loop is closed. They contain the limits of translations,
-    and the limits of a rotation if the joint has one rotation only and its range is below a full rotation. No relation
-    can express limits of one among two or three rotations.
+    and the limits of a rotation if it is the only rotation of the joint and its range is below a full rotation. No
+    relation can express limits of one among two or three rotations.
     """
     limits = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
     return (*limits, *closure_cone_relations(mechanism, closure, weight))
@@ -98,8 +99,8 @@ def closing_joint_limits(
 ) -> list[tuple[tuple[DoF, ...], Relation]]:
     """Return the limits of a joint that closes a loop as relations, each with the dofs that it measures.
 
-    These are the relations of `closure_limit_relations` without the cone. A rotation is measured from the middle of its
-    limits.
+    These are the relations of `closure_limit_relations` without the cone. The angle of a rotation is measured from the
+    middle of its limits.
     """
     joint = closure.joint
     if not isinstance(joint, Joint):
@@ -130,7 +131,7 @@ def closing_joint_limits(
     rotations = [dof for dof in ROTATIONS if dof in joint.dof]
     if len(rotations) == 1 and rotations[0] in limits:
         k, (lower, upper) = rotations[0].axis_index, limits[rotations[0]]
-        if upper - lower < 2 * math.pi:  # a wider range does not limit the angle
+        if upper - lower < 2 * math.pi:  # a range of a full rotation or more does not limit the angle
             # a rotation vector covers half a revolution to each side, so the angle is measured from the middle
             X_middle = make_pose(rotation.exp(0.5 * (lower + upper) * np.eye(3)[k]), np.zeros(3))
             half_range = 0.5 * (upper - lower)
@@ -143,7 +144,7 @@ def closing_joint_limits(
 def limits_reached(mechanism: Mechanism, q: Array, margin: float) -> dict[str, str]:
     """Return the dofs of closing joints that are within `margin` (m or rad) of a limit, or beyond it, at q (nq,).
 
-    Dofs whose limits are equal are not included.
+    Only limits of `closing_joint_limits` are considered, and only if the lower limit is below the upper limit.
 
     Returns:
         "lower" or "upper" by joint or dof name.
@@ -215,7 +216,7 @@ def closure_value_relations(
 
 
 def _ends(mechanism: Mechanism, closure: Closure) -> tuple[str | None, Array, str, Array]:
-    """Return the two links that a closing joint connects, each with the joint's motion axes in it (4, 4)."""
+    """Return the two links that a closing joint connects, each followed by the pose (4, 4) of the motion axes in it."""
     a, X_a, X_joint_axes = joint_base_frame(mechanism, closure.joint)
     return a, X_a, mechanism.name_of(closure.link), closure.at.matrix @ X_joint_axes
 

@@ -5,9 +5,9 @@ or in the link that the goal is relative to). A rotation constraint fixes the ro
 axes perpendicular.
 
 Relations: frame A is at the target, frame B at the constrained frame of the link. The direction of a constraint is z of
-A, or x of A if z is an aligned axis perpendicular to it. Frames that coincide still coincide after both are rotated by
-the same rotation about their own axes. So A can have the axes that the position constraint needs, if B is rotated by
-the same rotation. Therefore most goals need only one relation.
+A, or x of A if z is an aligned axis perpendicular to the direction. Frames that coincide still coincide after both are
+rotated by the same rotation about their own axes. So A can have the axes that the position constraint needs, if B is
+rotated by the same rotation. Therefore most goals need only one relation.
 
 Partial poses: the free dofs move like those of a joint, B = A T(x, y, z) Rz Ry Rx, with zeros for the constrained dofs.
 Three constrained rotations give the rotation rows of a pose. Two constrained rotations align one axis of A with the
@@ -29,9 +29,9 @@ Klampt's residuals (`klampt_residual`), determined by comparison with Klampt 0.1
 | FixedRotation | rotation vector from the target to the link, along the axes of the world (rad) |
 | AlignedAxes | 1 - cosine of the angle + abs(y or z) of the link's axis, y and z as for LineConstraint |
 
-The residual of `AlignedAxes` has a kink where the axes agree; the derivative there is the one for positive values.
-Between two links Klampt supports `PointConstraint` and `FixedRotation` only. Here the other constraints are possible
-too; they move with the link of the target.
+A residual row of `AlignedAxes` has a kink where its y or z is zero; there its derivative is that for positive values.
+Klampt has no `PerpendicularAxes`. Between two links Klampt supports `PointConstraint` and `FixedRotation` only. Here
+the other constraints of the table are possible too; they move with the link of the target.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class _DirectedConstraint:
         return replace(self, target=target)
 
     def _component_along(self, point: Array) -> Array:
-        """Return the component along the direction of the vector from the target to `point`."""
+        """Return the part, parallel to `direction`, of the vector from the target to `point`."""
         return float(self.direction @ (point - self.target)) * self.direction
 
 
@@ -310,7 +310,7 @@ class AlignedAxes:
 class PerpendicularAxes:
     """Rotation constraint: the direction `local` of the link is perpendicular to `target`.
 
-    A `PoseGoal` with one constrained rotation uses it.
+    A `PoseGoal` with one constrained rotation is equivalent to such a constraint.
 
     Args:
         target: (3,), of any nonzero length, in the world or in the link that the goal is relative to.
@@ -373,16 +373,17 @@ def _perpendicular_to(vector: Array, axis: Array) -> Array:
     projection = vector - (vector @ axis) * axis
     if length(projection) < 1e-9:  # all perpendicular directions are equally near
         projection = cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
-    projection = unit(projection, "side")
+    projection = unit(projection, "a perpendicular direction")
     # the projection is repeated, since the first one loses digits
-    return unit(projection - (projection @ axis) * axis, "side")
+    return unit(projection - (projection @ axis) * axis, "a perpendicular direction")
 
 
-PARALLEL_SINE = 1e-14
+DIRECTION_TOLERANCE = 1e-14
 """Sine below which two directions count as parallel, and cosine below which they count as perpendicular.
 
 It is above rounding errors and too small to move a point noticeably."""
 
+X_AXIS = np.array([1.0, 0.0, 0.0])
 Z_AXIS = np.array([0.0, 0.0, 1.0])
 FRAME_ORIGIN = np.zeros(3)
 
@@ -398,38 +399,38 @@ def pose_constraint_relations(
     """Translate a position and a rotation constraint into relations, with as few relations as possible.
 
     Args:
-        a: link of the targets; None is the world.
-        b: link of the points and axes `local`.
+        a: link to which the targets are fixed; None is the world.
+        b: link with the points, axes and rotations `local`.
         weight: factor of the residual inside the solver.
     """
 
     def make_relation(
-        kind: RelationKind, rows: tuple[int, ...], A: tuple[Array, Array], B: tuple[Array, Array]
+        kind: RelationKind, rows: tuple[int, ...], frame_a: tuple[Array, Array], frame_b: tuple[Array, Array]
     ) -> Relation:
         """Make a relation between frames A and B, each given by its axes (3, 3) and its origin (3,)."""
-        return Relation(kind, rows, a, b, read_only(make_pose(*A)), read_only(make_pose(*B)), weight=weight)
+        return Relation(kind, rows, a, b, read_only(make_pose(*frame_a)), read_only(make_pose(*frame_b)), weight=weight)
 
     p_a, p_b = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
     rows = () if position is None else position.ROWS
     match orientation:
         case None:
-            A = np.eye(3) if position is None else _constraint_axes(position)
-            return (make_relation(RelationKind.POSE, rows, (A, p_a), (np.eye(3), p_b)),)
+            axes_a = np.eye(3) if position is None else _constraint_axes(position)
+            return (make_relation(RelationKind.POSE, rows, (axes_a, p_a), (np.eye(3), p_b)),)
         case FixedRotation():
-            A, B = orientation.target, orientation.local
+            axes_a, axes_b = orientation.target, orientation.local
             if position is not None and not isinstance(position, PointConstraint):
-                A = _constraint_axes(position)
-                B = orientation.link_rotation.T @ A
-            return (make_relation(RelationKind.POSE, (*rows, 3, 4, 5), (A, p_a), (B, p_b)),)
+                axes_a = _constraint_axes(position)
+                axes_b = orientation.link_rotation.T @ axes_a
+            return (make_relation(RelationKind.POSE, (*rows, 3, 4, 5), (axes_a, p_a), (axes_b, p_b)),)
         case AlignedAxes():
-            A = axes_from_z(orientation.target)
+            axes_a, axes_b = axes_from_z(orientation.target), axes_from_z(orientation.local)
             if position is not None and not isinstance(position, PointConstraint):
-                shared_axes = _common_axes(orientation.target, position)
-                if shared_axes is None:
+                common_axes = _common_axes(orientation.target, position)
+                if common_axes is None:
                     position_relations = pose_constraint_relations(position, None, a=a, b=b, weight=weight)
                     return (*position_relations, *pose_constraint_relations(None, orientation, a=a, b=b, weight=weight))
-                A, rows = shared_axes
-            return (make_relation(RelationKind.AXIS, (*rows, 3, 4), (A, p_a), (axes_from_z(orientation.local), p_b)),)
+                axes_a, rows = common_axes
+            return (make_relation(RelationKind.AXIS, (*rows, 3, 4), (axes_a, p_a), (axes_b, p_b)),)
         case PerpendicularAxes():
             cosine_relation = make_relation(
                 RelationKind.COSINE,
@@ -443,7 +444,7 @@ def pose_constraint_relations(
 
 
 def axes_from_z(z: Array, x: Array | None = None) -> Array:
-    """Return axes (3, 3) whose z is the unit vector `z`, and whose x is the perpendicular unit vector `x`, if given."""
+    """Return axes (3, 3) with z along the unit vector `z`, and x along the perpendicular unit vector `x`, if given."""
     if x is None:
         return _axes_from_unit_z(*z.tolist())
     return np.stack([x, np.cross(z, x), z], axis=1)
@@ -452,7 +453,7 @@ def axes_from_z(z: Array, x: Array | None = None) -> Array:
 def _axes_from_unit_z(x: float, y: float, z: float) -> Array:
     """Return the smallest rotation (3, 3) that maps z to the unit vector (x, y, z), as `rotation.between` does.
 
-    This scalar code takes a tenth of the time of `rotation.between`.
+    This code for a single vector takes a tenth of the time of `rotation.between`.
     """
     scale = 1.0 / (1.0 + abs(z))
     xx, xy, yy = x * x * scale, x * y * scale, y * y * scale
@@ -477,23 +478,23 @@ def _constraint_axes(position: PositionConstraint) -> Array:
 
 
 def _common_axes(axis: Array, position: PositionConstraint) -> tuple[Array, tuple[int, ...]] | None:
-    """Return axes for both an aligned axis and a position constraint, or None if there are no common axes.
+    """Return axes in which an aligned axis and a position constraint need one relation, or None if there are none.
 
     Returns:
-        Axes (3, 3) with z along `axis`, and the indices of those axes along which the position is constrained.
+        Axes (3, 3) with z along `axis`, and the indices of the axes along which the position is constrained.
     """
     if isinstance(position, PointConstraint):
         return axes_from_z(axis), position.ROWS
-    if np.linalg.norm(np.cross(axis, position.direction)) < PARALLEL_SINE:
+    if np.linalg.norm(np.cross(axis, position.direction)) < DIRECTION_TOLERANCE:
         return axes_from_z(axis), position.ROWS
-    if abs(axis @ position.direction) < PARALLEL_SINE:
+    if abs(axis @ position.direction) < DIRECTION_TOLERANCE:
         # the direction becomes x, so rows along z become rows along x
         return axes_from_z(axis, position.direction), (0,) if position.ROWS == (2,) else (1, 2)
     return None
 
 
 PERPENDICULAR_PAIRS = {DoF.EZ: (0, 1), DoF.EX: (1, 2), DoF.EY: (0, 2)}
-"""For a single constrained rotation: the axis of B (0, 1, 2), and the axis of A to which it is perpendicular."""
+"""For a single constrained rotation: an axis of B (0, 1, 2), and the axis of A to which this axis is perpendicular."""
 
 
 def partial_pose_relations(
@@ -506,12 +507,12 @@ def partial_pose_relations(
     axes: Literal["goal", "world"] = "goal",
     weight: float = 1.0,
 ) -> tuple[Relation, ...]:
-    """Return the relations that are zero where frame B is at frame A in the constrained dofs.
+    """Return the relations whose residuals are zero where frame B is at frame A in the constrained dofs.
 
     Args:
         constrained_dofs: dofs among X Y Z EX EY EZ; if there are none, there is no relation.
-        a, X_a: link of the goal (None: the world), and the goal frame A in it, (4, 4).
-        b, X_b: link that should reach the goal, and the frame B in it, (4, 4).
+        a, X_a: link to which the target is fixed (None: the world), and the target frame A in this link, (4, 4).
+        b, X_b: link that should reach the target, and the frame B in this link, (4, 4).
         axes: whether the dofs are along the axes of A ("goal") or of the world ("world").
         weight: factor of the residual inside the solver.
 
@@ -522,7 +523,7 @@ def partial_pose_relations(
         raise DoFError(f"axes must be 'goal' or 'world', not {axes!r}")
     dofs = as_dofs(constrained_dofs)
     if axes == "world" and a is None:
-        # a goal in the world does not move: A gets the axes of the world, and B is rotated by the inverse rotation
+        # a target in the world does not move: A gets the axes of the world, and B is rotated by the inverse rotation
         X_a, X_b, axes = translation(X_a[:3, 3]), X_b @ make_pose(X_a[:3, :3].T, np.zeros(3)), "goal"
     translations = [dof.axis_index for dof in dofs if not dof.is_rotation]
     rotations = [dof for dof in dofs if dof.is_rotation]
@@ -559,7 +560,8 @@ def partial_pose_relations(
             [3, 4],
         )
     elif rotations:
-        # in world axes COSINE compares an axis only with itself; instead, one component of axis k of B must be zero
+        # in world axes a COSINE row can only compare an axis with its own rotated image; instead, one component of the
+        # tilt of axis k must be zero
         k, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
         kind, rotation_rows = RelationKind.AXIS, [3 + (axis_a - k - 1) % 3]
     else:
@@ -575,10 +577,6 @@ def partial_pose_relations(
     )
 
 
-KLAMPT_X_AXIS = np.array([1.0, 0.0, 0.0])
-KLAMPT_ORIGIN = np.zeros(3)
-
-
 def klampt_residual(
     mechanism: Mechanism,
     q: ArrayLike,
@@ -590,8 +588,8 @@ def klampt_residual(
     """Return Klampt's residual (m,) and Jacobian (m, nv) at q (nq,).
 
     Args:
-        a: link of the targets; None is the world.
-        b: link of the points and axes `local`.
+        a: link to which the targets are fixed; None is the world.
+        b: link with the points, axes and rotations `local`.
 
     Raises:
         ObjectiveError: Klampt has no such rotation constraint.
@@ -608,29 +606,30 @@ def klampt_residual(
 def _klampt_position(
     mechanism: Mechanism, q: Array, a: str | None, b: str, constraint: PositionConstraint
 ) -> tuple[Array, Array]:
-    R_a, target, v_target, w_a = _point_motion(mechanism, q, a, constraint.target)
-    _, p, v, _ = _point_motion(mechanism, q, b, constraint.local)
-    difference = p - target
+    R_a, p_a, J_a, J_angular_a = _point_motion(mechanism, q, a, constraint.target)
+    _, p_b, J_b, _ = _point_motion(mechanism, q, b, constraint.local)
+    difference = p_b - p_a
     if isinstance(constraint, PointConstraint):
-        return difference, v - v_target
+        return difference, J_b - J_a
     axes = constraint.direction[None] if isinstance(constraint, PlaneConstraint) else _side_axes(constraint.direction)
     axes_world = axes @ R_a.T
-    return axes_world @ difference, axes_world @ (v - v_target) + np.cross(axes_world, difference) @ w_a
+    return axes_world @ difference, axes_world @ (J_b - J_a) + np.cross(axes_world, difference) @ J_angular_a
 
 
 def _klampt_rotation(
     mechanism: Mechanism, q: Array, a: str | None, b: str, constraint: RotationConstraint
 ) -> tuple[Array, Array]:
-    R_a, _, _, w_a = _point_motion(mechanism, q, a, KLAMPT_ORIGIN)
-    R_b, _, _, w_b = _point_motion(mechanism, q, b, KLAMPT_ORIGIN)
+    R_a, _, _, J_angular_a = _point_motion(mechanism, q, a, FRAME_ORIGIN)
+    R_b, _, _, J_angular_b = _point_motion(mechanism, q, b, FRAME_ORIGIN)
     if isinstance(constraint, FixedRotation):
         rotation_error = R_b @ constraint.link_rotation.T @ R_a.T
         rotation_vector = rotation.log(rotation_error)
-        return rotation_vector, rotation.left_jacobian_inverse(rotation_vector) @ (w_b - rotation_error @ w_a)
+        J_relative = J_angular_b - rotation_error @ J_angular_a
+        return rotation_vector, rotation.left_jacobian_inverse(rotation_vector) @ J_relative
     if isinstance(constraint, AlignedAxes):
         axis_world = R_b @ constraint.local
         axis = R_a.T @ axis_world
-        axis_jacobian = R_a.T @ np.cross(w_b - w_a, axis_world[:, None], axis=0)
+        axis_jacobian = R_a.T @ np.cross(J_angular_b - J_angular_a, axis_world[:, None], axis=0)
         side_axes = _side_axes(constraint.target)
         components = side_axes @ axis
         signs = np.where(components < 0.0, -1.0, 1.0)
@@ -641,7 +640,7 @@ def _klampt_rotation(
 
 
 def _point_motion(mechanism: Mechanism, q: Array, link: str | None, point: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the rotation of a link and one of its points in the world, with linear and angular Jacobian (3, nv)."""
+    """Return the rotation of a link (None: the world), its `point` in the world, and linear and angular Jacobian."""
     if link is None:
         no_motion = np.zeros((3, mechanism.nv))
         return np.eye(3), point, no_motion, no_motion
@@ -650,5 +649,5 @@ def _point_motion(mechanism: Mechanism, q: Array, link: str | None, point: Array
 
 
 def _side_axes(direction: Array) -> Array:
-    """Return y and z as rows (2, 3), after the smallest rotation that maps x to the direction."""
-    return rotation.between(KLAMPT_X_AXIS, direction)[:, 1:].T
+    """Return y and z, rotated by the smallest rotation that maps x to the direction, as rows (2, 3)."""
+    return rotation.between(X_AXIS, direction)[:, 1:].T

@@ -1,7 +1,7 @@
-"""Relations: the few kinds of residuals into which every objective and every loop closure is translated.
+"""Relations: the few kinds of residuals into which objectives, loop closures and joint constraints are translated.
 
-A relation describes frame B relative to frame A. Each frame is fixed to a link or to the world. Each residual row of a
-relation should be zero, or lie in a band. The kernels implement these kinds and do not depend on the objectives.
+Most kinds describe frame B relative to frame A; each frame is fixed to a link or to the world. Each residual row of a
+relation should be zero, or lie in a band. The kernels know these kinds, except FUNCTION, and not the objectives.
 
 | kind | residual rows |
 |---|---|
@@ -13,13 +13,12 @@ relation should be zero, or lie in a band. The kernels implement these kinds and
 | CENTRE_OF_MASS | 0-2: common centre of mass of links, in A (m) |
 | JOINT_VALUE | 0: value of one scalar dof minus its target (m or rad) |
 | SPHERICAL_JOINT | 0-2: rotation vector of a spherical joint relative to its target (rad) |
-| FUNCTION | as many rows as a Python function returns |
+| FUNCTION | the rows that a Python function returns |
 | JOINT_CONSTRAINT | 0: sum of polynomials of scalar dofs minus a constant (unit of the constraint) |
 | HEIGHT | 0: height of the origin of B above a terrain that is fixed to A, along z of A (m) |
 
 `evaluate_relation` is the reference implementation in plain NumPy. It is slow and easy to verify: the kernels are
-tested against it, and `Objective.residual` and `Objective.error` use it. The caller applies weights and bands
-(`band_violation`).
+tested against it, and the methods of `Objective` use it. The caller applies weights and bands (`band_violation`).
 """
 
 from __future__ import annotations
@@ -63,18 +62,18 @@ class RelationKind(IntEnum):
 
 
 ResidualFunction = Callable[["Mechanism", Array], tuple[Array, Array]]
-"""(mechanism, q) -> residual (m,) and Jacobian (m, nv)."""
+"""(mechanism, q) -> values (m,) and their Jacobian (m, nv)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """Residual between frame A and frame B, or of single dofs.
+    """Residual of one kind: of frame B relative to frame A, of dofs, of a centre of mass, or of a function.
 
     Attributes:
         kind: meaning of the residual rows.
-        rows: indices of the kind's rows that count, ascending.
-        a, b: links to which the frames are fixed; None is the world.
-        X_a, X_b: (4, 4), the frames in those links. CENTRE_OF_MASS does not use X_b.
+        rows: indices of those rows of the kind that are used, ascending.
+        a, b: links to which frame A and frame B are fixed; None is the world.
+        X_a, X_b: (4, 4), the frames in these links. CENTRE_OF_MASS does not use `b` and `X_b`.
         world_axes: axes of the rows for POSE, AXIS and COSINE. None: the axes of A. Otherwise C, (3, 3), whose columns
             are axes fixed in the world, independent of A: then positions are C' (p_B - p_A), and the rotation of B
             relative to A is C' R_B R_A' C.
@@ -85,8 +84,9 @@ class Relation:
         polynomials: for JOINT_CONSTRAINT, names in `q_names`, each with the coefficients (n,) of the powers 1 to n of
             its value.
         terrain: for HEIGHT, the terrain in frame A.
-        function: for FUNCTION, the residual and its Jacobian.
-        lower, upper: (rows,), the band in which each row may lie; both None: the row should be zero.
+        function: for FUNCTION, the function of the residual and its Jacobian.
+        lower, upper: (rows,), the band in which each row may lie; one None: no such bound; both None: the row should be
+            zero.
         weight: factor of the rows inside the solver; it does not change `Objective.residual`.
 
     Example:
@@ -127,15 +127,16 @@ class Relation:
 
 
 MIN_DIRECTION_LENGTH = 1e-12
-"""m; the direction of a shorter vector is rounding noise, so a fixed direction replaces it."""
+"""m; the direction of a shorter vector is rounding noise and is not used."""
 MIN_AXIS_SINE = 1e-9
 """Sine of the angle to z below which the direction of tilt is rounding noise."""
 
 FALLBACK_DIRECTION = np.array([1.0, 0.0, 0.0])
+"""Direction that is used where a direction is undefined."""
 
 
 def evaluate_relation(mechanism: Mechanism, relation: Relation, q: ArrayLike) -> tuple[Array, Array]:
-    """Evaluate a relation at q (nq,): residual (rows,) in m and rad, and Jacobian by v (rows, nv).
+    """Evaluate a relation at q (nq,): values (rows,) in the units of its kind, and Jacobian (rows, nv).
 
     Raises:
         ShapeError: q is not one configuration, or a row does not exist in this kind.
@@ -159,7 +160,7 @@ def band_violation(relation: Relation, values: Array) -> Array:
 
 
 def is_band_active(relation: Relation, values: Array) -> npt.NDArray[np.bool_]:
-    """Return a mask (..., rows): where `band_violation` varies with the values; elsewhere its derivative is zero."""
+    """Return the mask (..., rows) of values at which `band_violation` varies; elsewhere its derivative is zero."""
     lower, upper = _band(relation)
     return (values < lower) | (values > upper) | (lower == upper)
 
@@ -178,12 +179,12 @@ def _band(relation: Relation) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Frame:
-    """Frame at q in the world: rotation R (3, 3), origin p (3,), linear and angular Jacobian v and w (3, nv)."""
+    """Frame at q in the world: rotation R (3, 3), origin p (3,), linear and angular Jacobian (3, nv)."""
 
     R: Array
     p: Array
-    v: Array
-    w: Array
+    J_linear: Array
+    J_angular: Array
 
 
 def _frame_in_world(mechanism: Mechanism, link: str | None, X_link_frame: Array, q: Array) -> _Frame:
@@ -196,22 +197,23 @@ def _frame_in_world(mechanism: Mechanism, link: str | None, X_link_frame: Array,
 
 
 def _relative_motion(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
-    """Return A, B and the Jacobians of B relative to A in the axes of A: linear and angular, (3, nv)."""
+    """Return A, B, and the linear and angular Jacobian (3, nv) of B relative to A, in the axes of A."""
     A, B = (_frame_in_world(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
-    v_fixed_to_a = A.v + np.cross(A.w, (B.p - A.p)[:, None], axis=0)  # velocity of B's origin if it were fixed to A
+    # Jacobian of the origin of B if B were fixed to A
+    J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (B.p - A.p)[:, None], axis=0)
     is_relative_dof = _relative_dof_mask(mechanism, relation.a, relation.b)
     return (
         A,
         B,
-        np.where(is_relative_dof, A.R.T @ (B.v - v_fixed_to_a), 0.0),
-        np.where(is_relative_dof, A.R.T @ (B.w - A.w), 0.0),
+        np.where(is_relative_dof, A.R.T @ (B.J_linear - J_fixed_to_a), 0.0),
+        np.where(is_relative_dof, A.R.T @ (B.J_angular - A.J_angular), 0.0),
     )
 
 
 def _relative_dof_mask(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np.bool_]:
     """Return the mask (nv,) of dofs that move two links relative to each other.
 
-    The Jacobian columns of the other dofs would contain rounding errors instead of zeros.
+    The Jacobian columns of the other dofs are zero; computed, they would contain rounding errors.
     """
     paths = [np.zeros((0, NODE_FLOATS)) if link is None else mechanism.kinematics.path(link)[:-1] for link in (a, b)]
     shared_count = 0
@@ -226,50 +228,52 @@ def _relative_dof_mask(mechanism: Mechanism, a: str | None, b: str | None) -> np
 
 def _relative_pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array, Array, Array]:
     """Return B relative to A: position (3,), rotation (3, 3), linear and angular Jacobian (3, nv)."""
-    A, B, v, w = _relative_motion(mechanism, relation, q)
+    A, B, J_linear, J_angular = _relative_motion(mechanism, relation, q)
     if relation.world_axes is None:
-        return A.R.T @ (B.p - A.p), A.R.T @ B.R, v, w
-    # world axes do not rotate with A, so dofs that move both frames matter too: no mask is applied
+        return A.R.T @ (B.p - A.p), A.R.T @ B.R, J_linear, J_angular
+    # world axes do not rotate with A, so dofs that move both frames change the result too: no mask is applied
     C = relation.world_axes
     R_relative = C.T @ B.R @ A.R.T @ C
-    return C.T @ (B.p - A.p), R_relative, C.T @ (B.v - A.v), C.T @ B.w - R_relative @ (C.T @ A.w)
+    J_linear = C.T @ (B.J_linear - A.J_linear)
+    return C.T @ (B.p - A.p), R_relative, J_linear, C.T @ B.J_angular - R_relative @ (C.T @ A.J_angular)
 
 
 def _evaluate_pose(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    p, R, v, w = _relative_pose(mechanism, relation, q)
+    p, R, J_linear, J_angular = _relative_pose(mechanism, relation, q)
     rotation_vector = rotation.log(R)
-    return np.concatenate([p, rotation_vector]), np.vstack([v, rotation.left_jacobian_inverse(rotation_vector) @ w])
+    J_rotation_vector = rotation.left_jacobian_inverse(rotation_vector) @ J_angular
+    return np.concatenate([p, rotation_vector]), np.vstack([J_linear, J_rotation_vector])
 
 
 def _evaluate_axis(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    p, R, v, w = _relative_pose(mechanism, relation, q)
+    p, R, J_linear, J_angular = _relative_pose(mechanism, relation, q)
     tilt, derivative = _tilt(R[:, 2])
-    return np.concatenate([p, tilt]), np.vstack([v, derivative @ _rotated_axis_derivative(w, R[:, 2])])
+    return np.concatenate([p, tilt]), np.vstack([J_linear, derivative @ _rotated_axis_jacobian(J_angular, R[:, 2])])
 
 
 def _evaluate_cosine(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    _, R, _, w = _relative_pose(mechanism, relation, q)
-    return R[2:, 2], _rotated_axis_derivative(w, R[:, 2])[2:]
+    _, R, _, J_angular = _relative_pose(mechanism, relation, q)
+    return R[2:, 2], _rotated_axis_jacobian(J_angular, R[:, 2])[2:]
 
 
 def _evaluate_look_at(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    A, B, v, _ = _relative_motion(mechanism, relation, q)
+    A, B, J_linear, _ = _relative_motion(mechanism, relation, q)
     line_of_sight = A.R.T @ (B.p - A.p)
     distance = float(np.linalg.norm(line_of_sight))
-    if distance < MIN_DIRECTION_LENGTH:  # the direction to a target at the eye is undefined
+    if distance < MIN_DIRECTION_LENGTH:  # the direction between coincident points is undefined
         return np.zeros(2), np.zeros((2, mechanism.nv))
     u = line_of_sight / distance
     tilt, derivative = _tilt(u)
-    return tilt, derivative @ (v - np.outer(u, u @ v)) / distance
+    return tilt, derivative @ (J_linear - np.outer(u, u @ J_linear)) / distance
 
 
 def _evaluate_distance(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
-    A, B, v, _ = _relative_motion(mechanism, relation, q)
+    A, B, J_linear, _ = _relative_motion(mechanism, relation, q)
     difference = A.R.T @ (B.p - A.p)
     distance = float(np.linalg.norm(difference))
     # coincident points have no gradient; a fixed direction lets a solver separate them
     u = difference / distance if distance >= MIN_DIRECTION_LENGTH else FALLBACK_DIRECTION
-    return np.array([distance]), (u @ v)[None]
+    return np.array([distance]), (u @ J_linear)[None]
 
 
 def _tilt(u: Array) -> tuple[Array, Array]:
@@ -293,9 +297,9 @@ def _tilt(u: Array) -> tuple[Array, Array]:
     return tilt, derivative
 
 
-def _rotated_axis_derivative(w: Array, u: Array) -> Array:
-    """Return the derivative (3, nv) of a vector u (3,) that rotates with angular velocities w (3, nv)."""
-    return np.cross(w, u[:, None], axis=0)
+def _rotated_axis_jacobian(J_angular: Array, u: Array) -> Array:
+    """Return the Jacobian (3, nv) of a vector u (3,) that rotates with the angular Jacobian (3, nv)."""
+    return np.cross(J_angular, u[:, None], axis=0)
 
 
 # ---- other relations ----------------------------------------------------------------------------
@@ -310,10 +314,10 @@ def _evaluate_centre_of_mass(mechanism: Mechanism, relation: Relation, q: Array)
     for link, mass, p_link in relation.masses:
         X = mechanism.pose(link, q)
         p_A = A.R.T @ (X[:3, :3] @ p_link + X[:3, 3] - A.p)
-        v_fixed_to_a = A.v + np.cross(A.w, (A.R @ p_A)[:, None], axis=0)
-        v = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - v_fixed_to_a)
+        J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (A.R @ p_A)[:, None], axis=0)
+        J_link = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - J_fixed_to_a)
         centre += mass / total_mass * p_A
-        J += mass / total_mass * np.where(_relative_dof_mask(mechanism, relation.a, link), v, 0.0)
+        J += mass / total_mass * np.where(_relative_dof_mask(mechanism, relation.a, link), J_link, 0.0)
     return centre, J
 
 
@@ -332,19 +336,19 @@ def _evaluate_joint_value(mechanism: Mechanism, relation: Relation, q: Array) ->
 def _evaluate_joint_constraint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     total, J, space = -float(relation.target[0]), np.zeros((1, mechanism.nv)), mechanism.space
     for dof_name, coefficients in relation.polynomials:
-        k, v = space.q_names.index(dof_name), space.v_names.index(dof_name)
+        q_index, v_index = space.q_names.index(dof_name), space.v_names.index(dof_name)
         for power, coefficient in enumerate(coefficients, start=1):
-            total += coefficient * q[k] ** power
-            J[0, v] += coefficient * power * q[k] ** (power - 1)
+            total += coefficient * q[q_index] ** power
+            J[0, v_index] += coefficient * power * q[q_index] ** (power - 1)
     return np.array([total]), J
 
 
 def _evaluate_height(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     if relation.terrain is None:
         raise StructureError("a relation of kind HEIGHT has no terrain")
-    p, _, v, _ = _relative_pose(mechanism, relation, q)
+    p, _, J_linear, _ = _relative_pose(mechanism, relation, q)
     height, dh_dx, dh_dy = relation.terrain.height_and_gradient(p[0], p[1])
-    return np.array([p[2] - height]), (v[2] - dh_dx * v[0] - dh_dy * v[1])[None]
+    return np.array([p[2] - height]), (J_linear[2] - dh_dx * J_linear[0] - dh_dy * J_linear[1])[None]
 
 
 def _evaluate_spherical_joint(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
