@@ -1,8 +1,8 @@
-"""The model layer: the kinematic graph that users edit, and the flat arrays that kernels read.
+"""The model layer: the kinematic graph that users edit, the flat arrays that kernels read, and the mobility of loops.
 
-Readers of `mechanik.formats`, the `Builder` or user code create frames. A `Mechanism` assigns names to the frames and
-computes configurations, poses and Jacobians. This package imports only `spatial`, `kernels`, `tiers`, `errors` and
-`validation`; `Mechanism` imports `closure` on the first call of a function from there.
+Readers of `mechanik.formats`, the `Builder` or user code create frames. A `Mechanism` gives access to the frames by
+name and computes configurations, poses and Jacobians. This package imports only `spatial`, `kernels`, `tiers`, `errors`
+and `validation`; `Mechanism` imports `closure` on the first call of a function from there.
 """
 
 from mechanik.model.builder import Builder, trim

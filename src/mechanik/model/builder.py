@@ -1,4 +1,4 @@
-"""Construction of mechanisms from named links and joints (`Builder`), and removal of fixed branches (`trim`)."""
+"""Construction of mechanisms from named links and joints (`Builder`), and removal of fixed subtrees (`trim`)."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class BuilderCouplings:
     def gear(
         self, mimic: str, leader: str, *, teeth: tuple[float, float], internal: bool = False, offset: float = 0.0
     ) -> Coupling:
-        """Couple two revolute joints by gears: mimic = -teeth[1] / teeth[0] * leader + offset.
+        """Couple two revolute joints by gears: mimic = ratio * leader + offset, where |ratio| = teeth[1] / teeth[0].
 
         Args:
             mimic, leader: names of joints with one rotation.
             teeth: number of teeth of the mimic's gear and of the leader's gear.
-            internal: whether the gear pair is internal; then both joints rotate in the same direction.
+            internal: whether the gear pair is internal. Then the ratio is positive; otherwise it is negative.
             offset: rad.
 
         Returns:
@@ -180,7 +180,7 @@ CLOSURE_FREE_DOF: dict[str, tuple[DoF, ...]] = {
     "point_on_line": (DoF.Z, *ROTATIONS),
     "point_on_plane": (DoF.X, DoF.Y, *ROTATIONS),
 }
-"""The free dofs of each closure type. The z axis is along `axis`: the direction of a line, the normal of a plane."""
+"""The free dofs of each kind of closure. The z axis is along `axis`: the direction of a line, the normal of a plane."""
 
 
 class JointOptions(TypedDict, total=False):
@@ -193,10 +193,10 @@ class JointOptions(TypedDict, total=False):
 
 
 class Builder(BuilderCouplings):
-    """A builder of mechanisms from named links and joints; the first parent link becomes the root, fixed in the world.
+    """A builder of mechanisms from named links and joints; links without a parent are fixed in the world.
 
     Each joint method takes the name of the joint, the parent link and the child link, and `at`: the joint's point (3,)
-    or pose in the parent link. A child link is created when it is first named.
+    or pose in the parent link. A child link is created when it is first named, and so is the first parent link.
 
     Args:
         name: name of the mechanism.
@@ -288,8 +288,8 @@ class Builder(BuilderCouplings):
 
         Raises:
             UnknownName: the builder has links, but none with the name `parent`.
-            StructureError: the name of the joint is in use or empty, the child already has a parent or is the parent,
-                or `limits` is not a pair.
+            StructureError: the name of the joint is in use or empty, the child already has a parent, is the parent or
+                is above it, or `limits` is not a pair.
             DoFError: `dof` or `axis` is invalid.
             LimitsError: a lower limit is above the upper limit.
             ShapeError: `at`, `axis` or `value` has the wrong shape.
@@ -410,9 +410,9 @@ class Builder(BuilderCouplings):
         Args:
             name: name of the closing joint.
             a, b: names of the links.
-            kind: name of the joint type, or a list of the dofs that stay free (in axes whose z axis points along
-                `axis`).
-            at: point or pose on link `a`; m.
+            kind: kind of the closing joint, such as "pin", or a list of the dofs that stay free (in axes whose z axis
+                points along `axis`).
+            at: point or pose on link `a`; m. Default: the frame of `a`.
             onto: point or pose on link `b`; m. Default: the present pose of the closing joint, so that the loop is
                 closed in the present configuration.
             axis: z axis of the closing joint, in its frame; as in `joint`.
@@ -421,10 +421,10 @@ class Builder(BuilderCouplings):
             The closure.
 
         Raises:
-            UnknownName: no link or joint type has that name.
+            UnknownName: no link or kind of closure has that name.
             InvalidArgument: `kind` is neither a name nor a list.
             DoFError: `axis` or a dof in `kind` is invalid.
-            StructureError: the name is in use, or both links are the same.
+            StructureError: the name is in use or empty, or both links are the same.
         """
         if isinstance(kind, str):
             if kind not in CLOSURE_FREE_DOF:
@@ -479,7 +479,7 @@ class Builder(BuilderCouplings):
         Raises:
             UnknownName: no link has that name.
             DoFError: `dof` or `axes` is invalid.
-            StructureError: the name is in use, or `on` is `link`.
+            StructureError: the name is in use or empty, or `on` is `link`.
         """
         if link not in self._links:
             raise UnknownName("link", link, self._links)
@@ -524,7 +524,7 @@ class Builder(BuilderCouplings):
 
 
 def trim(mechanism: Mechanism, keep: Iterable[str] = ()) -> list[str]:
-    """Remove the branches of a mechanism that have no moving joint, closure or goal; their masses are removed too.
+    """Remove the subtrees of a mechanism that have no moving joint, closure or goal; their masses are removed too.
 
     Root links, child links of moving joints and the links in `keep` are not removed.
 

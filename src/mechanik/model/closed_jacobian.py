@@ -211,13 +211,16 @@ def _input_names(inputs: Iterable[str] | str) -> list[str]:
 
 
 def dof_column(joint: Joint, dof: DoF, mechanism: Mechanism) -> tuple[int, float]:
-    """Return the index in v of the independent dof that determines a dof, and the ratio of the dof's velocity to it."""
+    """Return the index in v of the independent dof that determines a dof, and the ratio of their velocities.
+
+    The ratio is the velocity of the dof per unit of velocity of the independent dof.
+    """
     joint_indices = mechanism.kinematics.joint_indices
     if dof in joint._couplings:
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
         return joint_indices[leader].v[leader_dof], ratio
     indices = joint_indices[joint]
-    # the entries of v of a spherical joint are rotations about its axes of motion
+    # the entries of v of a quaternion are rotations about the rotated axes of motion
     if indices.quaternion_v is not None and dof.is_rotation:
         return indices.quaternion_v + dof.axis_index, 1.0
     return indices.v[dof], 1.0

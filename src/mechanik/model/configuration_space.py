@@ -1,8 +1,8 @@
 """Configuration vectors q and velocity vectors v: layout, limits, integration and sampling.
 
-q has one entry for each revolute or prismatic dof and four entries (wxyz) for a spherical joint. v has one entry for
-each revolute or prismatic dof and three entries for a spherical joint. A step v is added to the scalar entries of q;
-for a spherical joint it is a rotation vector in the axes of the rotated joint: quaternion * exp(v).
+The three rotations of a joint are a quaternion if they have no limits; all other dofs are scalars. q has one entry for
+each scalar dof and four entries (wxyz) for a quaternion; v has one and three. Mimic dofs have no entries. A step v is
+added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated axes: quaternion * exp(v).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ConfigurationSpace:
         return end
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
-        """Return the step v (..., nv) with integrate(q0, v) = q1.
+        """Return the step v (..., nv) from q0 to q1: integrate(q0, v) = q1, up to the signs of quaternions.
 
         The step of a quaternion is the shortest rotation. Differences of scalar angles are not reduced by full
         rotations.
@@ -123,7 +123,7 @@ class ConfigurationSpace:
         return ((values >= self.lower - tolerance) & (values <= self.upper + tolerance)).all(axis=-1)
 
     def check_q(self, q: ArrayLike) -> Array:
-        """Validate configurations: (..., nq), finite, no zero quaternion."""
+        """Validate configurations and return them as an array: (..., nq), finite, no zero quaternion."""
         values = self._check(q, self.nq, "q", self.q_names)
         for k in self.quaternions_q:
             if values.size and not np.all(np.abs(values[..., k : k + 4]).max(axis=-1) > 1e-6):
@@ -131,7 +131,7 @@ class ConfigurationSpace:
         return values
 
     def check_v(self, v: ArrayLike) -> Array:
-        """Validate velocities: (..., nv), finite."""
+        """Validate velocities and return them as an array: (..., nv), finite."""
         return self._check(v, self.nv, "v", self.v_names)
 
     def _check(self, vector: ArrayLike, size: int, label: str, names: tuple[str, ...]) -> Array:

@@ -19,7 +19,7 @@ from mechanik.spatial.array import Array
 
 
 class DoF(IntEnum):
-    """A degree of freedom: three translations, then three Euler angles of the motion T(x, y, z) Rz Ry Rx.
+    """One of six dofs: X, Y, Z are the translations and EX, EY, EZ the angles of the motion T(x, y, z) Rz Ry Rx.
 
     Example:
         >>> mk.DoF("EX") is mk.DoF.EX, mk.DoF.EX.is_rotation
@@ -50,7 +50,7 @@ class DoF(IntEnum):
 
     @property
     def axis_index(self) -> int:
-        """0, 1, 2 for a motion along or about x, y, z."""
+        """The index of the axis of the motion: 0, 1, 2 for x, y, z."""
         return self % 3
 
 
@@ -103,7 +103,7 @@ def joint_values_from_pose(
     Args:
         X_axes_end: (4, 4), the pose to reach, in the axes of motion.
         free_dofs: the dofs of the joint.
-        preferred_values: (6,), m and rad; among equivalent angles, the angle nearest to the preferred one is returned.
+        preferred_values: (6,), m and rad; of equivalent angles inside the limits, the nearest to these are returned.
         lower, upper: (6,), limits, m and rad.
 
     Returns:
@@ -120,7 +120,7 @@ def joint_values_from_pose(
     ]
 
     def cost(angles: Array) -> tuple[float, float]:
-        """Return the error of the rotation and the distance from the preferred angles, which decides equal errors."""
+        """Return the error of the rotation, then the distance from the preferred angles, which decides ties."""
         R = rotation.about_z(angles[2]) @ rotation.about_y(angles[1]) @ rotation.about_x(angles[0])
         return round(float(np.abs(R - X_axes_end[:3, :3]).sum()), 9), float(np.abs(angles - preferred_values[3:]).sum())
 
@@ -162,8 +162,8 @@ def _angle_candidates(
 def _gimbal_lock_candidates(angles: Array, preferred_values: Array, lower: Array, upper: Array) -> list[Array]:
     """Return triples (ex, ey, ez), rad, equivalent to `angles` at gimbal lock, with ex or ez preferred or at a limit.
 
-    The equivalent triples are lines in the plane of ex and ez, of slope 1 or -1. Where such a line is inside the
-    limits, it ends at a limit, so that one of the candidates is inside the limits if any equivalent triple is.
+    The equivalent triples are lines in the plane of ex and ez, of slope 1 or -1. Such a line enters the region inside
+    the limits at a limit, unless there are no limits; so one of the candidates is inside if any equivalent triple is.
     """
     x, y, z = angles.tolist()
     slope = math.copysign(1.0, y)  # Rz Ry Rx depends on ex - ez at ey = pi/2, on ex + ez at ey = -pi/2

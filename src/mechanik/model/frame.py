@@ -58,7 +58,7 @@ class Frame:
     settable_attributes: tuple[str, ...] = ()
     """Names of plain attributes that may be assigned."""
     edit_count = 0
-    """Number of edits of all graphs; while it is unchanged, all compiled data is up to date."""
+    """Counter that increases with each edit of any graph; while it is unchanged, all compiled data is up to date."""
 
     def __init__(self, name: str = "", *, position: ArrayLike = (0, 0, 0), wxyz: ArrayLike = (1, 0, 0, 0)) -> None:
         self._name = self._check_name(name)
@@ -203,7 +203,7 @@ class Frame:
         """Add a child; it keeps its local pose, so its world pose changes.
 
         Raises:
-            InvalidArgument: a frame of that kind cannot be a child of this frame.
+            InvalidArgument: `child` is not a frame, or this frame cannot have it as a child.
             StructureError: the child has a parent, or is this frame or an ancestor of this frame.
         """
         self._check_child(child)
@@ -230,7 +230,7 @@ class Frame:
         """Add a child and keep its world pose; the child is removed from its present parent.
 
         Raises:
-            InvalidArgument: a frame of that kind cannot be a child of this frame.
+            InvalidArgument: `child` is not a frame, or this frame cannot have it as a child.
             StructureError: the child is this frame or an ancestor of this frame.
         """
         self._check_child(child, may_have_parent=True)
@@ -562,4 +562,4 @@ class Goal(Frame):
         return "a goal has no children"
 
     def _mark_changed(self) -> None:
-        """Do nothing: the pose of a goal is a target and not part of the compiled mechanism."""
+        """Do nothing: the pose of a goal is a target and not part of the compiled data of a mechanism."""

@@ -2,6 +2,7 @@
 
 A joint may also have a cone limit, targets, a rest pose, couplings and joint constraints. It moves its child by
 A T(x, y, z) Rz Ry Rx A', where A is the rotation from the joint frame to the axes of motion and A' its inverse.
+`find_roots` finds the trees that joints and goals connect by closures, couplings and joint constraints.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ class MovableFrame(Frame):
     """A frame that moves its child by A T(x, y, z) Rz Ry Rx A'; its dofs are any of X Y Z EX EY EZ, in this order.
 
     A is the rotation from the frame to the axes of motion; it is the identity unless `axis` or `axes_wxyz` is set. A
-    frame with three rotations without limits is spherical: it stores a quaternion, from which continuous Euler angles
-    are derived.
+    frame with three rotations without limits stores a quaternion, from which continuous Euler angles are derived.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class MovableFrame(Frame):
 
     @rotation_wxyz.setter
     def rotation_wxyz(self, wxyz: ArrayLike) -> None:
-        """Set the quaternion of a spherical joint; the Euler angles follow continuously."""
+        """Set the quaternion if the frame stores one; the Euler angles follow continuously."""
         if not self.has_quaternion:
             raise DoFError(f"{self} has no quaternion; set its angles with set_values")
         self._rotation_wxyz = read_only(self._unit_quaternion(wxyz))
@@ -273,7 +273,7 @@ class Cone:
     """A cone limit: chosen axes of motion stay within `angle` of their direction at zero.
 
     With z alone, rotation about z is not limited. With all three axes the total rotation is limited too: to `angle`
-    about each axis, and to about 25 % more about an axis between them (for angles up to 0.9 rad).
+    about each axis, and to at most about 25 % more about any other axis (for angles up to 0.9 rad).
 
     Attributes:
         angle: half of the opening angle, rad, above 0 and below pi.
@@ -323,8 +323,8 @@ class ConeLimitedFrame(MovableFrame):
         Args:
             angle: rad, above 0 and below pi.
             axes: the limited axes of motion, which stay within `angle` of their direction at zero. "z": rotation about
-                z is not limited. "xyz": rotation is limited to `angle` about each axis, and to little more about other
-                axes (see `Cone`).
+                z is not limited. "xyz": rotation is limited to `angle` about each axis, and about other axes as in
+                `Cone`.
 
         Raises:
             DoFError: the joint has fewer than two rotations.
@@ -403,15 +403,15 @@ class Joint(ConeLimitedFrame):
         if axis is not None:
             self.axis = axis
         if lower is not None or upper is not None:
-            no_limits = np.full(len(self._dof), np.inf)
-            self.set_limits(-no_limits if lower is None else lower, no_limits if upper is None else upper)
+            infinite_limits = np.full(len(self._dof), np.inf)
+            self.set_limits(-infinite_limits if lower is None else lower, infinite_limits if upper is None else upper)
         if values is not None:
             self.set_values(values)
 
     def __repr__(self) -> str:
         values = " ".join(f"{dof.name}={self._values[dof]:.4g}" for dof in self._dof) or "fixed"
         if self._closure is not None:
-            return f"<joint {self.name!r} {values}: closes {self._closure}>"
+            return f"<joint {self.name!r} {values}: closes a loop onto {self._closure.link}>"
         child = self._children[0].name if self._children else None
         return f"<joint {self.name!r} {values}: {self._parent.name if self._parent else None!r} -> {child!r}>"
 
@@ -652,7 +652,7 @@ class Joint(ConeLimitedFrame):
         )
 
     def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
-        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic joints if a range remains."""
+        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic dofs as long as a range remains."""
         valid_dof = self._check_dof(dof)
         lower, upper = self.limits(valid_dof)
         for coupling in self._mimic_couplings:

@@ -113,7 +113,7 @@ class Coupling:
         return min(bounds) + 0.0, max(bounds) + 0.0  # adding zero converts -0 to 0
 
     def update_mimic(self) -> None:
-        """Set the mimic's value from the leader's value, then the values of all dofs that follow the mimic."""
+        """Set the mimic's value from the leader's value, then the values of all dofs whose leader is the mimic."""
         mimic = self.mimic
         mimic._values[self.dof] = self.ratio * float(self.leader._values[self.leader_dof]) + self.offset
         mimic._invalidate()
@@ -139,7 +139,7 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
 
     The coefficient of a high power is no measure of its effect: for |q| up to 0.02 m, 1e9 q^5 changes the sum as much
     as 160 q. So the coefficient of power n is multiplied by range^(n - 1). The range of a dof is bounded by its limits,
-    by the largest value at which the other terms can cancel its term, and by 1 (m or rad).
+    by the value up to which the other terms can cancel each of its powers, and by 1 (m or rad).
 
     Args:
         terms: for each dof the coefficients of its powers 1 to n, and its limits.
@@ -299,7 +299,7 @@ class JointConstraint:
 
     @property
     def scale(self) -> float:
-        """Largest change of the sum per unit of a dof, with mimic dofs replaced by their leaders.
+        """Largest change of the sum per unit of a dof, as in `term_scales`, with mimic dofs replaced by their leaders.
 
         Residuals are divided by this scale.
         """

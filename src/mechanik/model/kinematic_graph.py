@@ -1,6 +1,6 @@
-"""Functions on the kinematic graph: independent chains, and conversion to and from a flat form for copies and pickles.
+"""Functions on the kinematic graph: rest poses, independent chains, and a flat form for copies and pickles.
 
-In the flat form frames refer to each other by index. Pickling the graph itself would recurse once per joint, and long
+In the flat form frames refer to each other by index. Pickling the graph itself would recurse once per frame, and long
 arms would overflow Python's stack.
 """
 
@@ -22,7 +22,7 @@ from mechanik.validation import read_only
 
 
 def save_rest_pose(frames: Frame | Iterable[Frame]) -> None:
-    """Store the present values as the rest pose of every joint in the trees of `frames`.
+    """Store the present values of all joints in the trees of `frames` as rest poses, except those of mimic dofs.
 
     Args:
         frames: a frame, or several; trees that are reachable by closures, couplings and joint constraints are included.
@@ -67,11 +67,11 @@ def moving_joints(closure: Closure) -> tuple[Joint, ...]:
 
     These are the moving joints above exactly one of the two ends; a joint above both ends does not change their
     relative pose. For a goal that constrains only some of the translations or rotations in world axes, joints above
-    both ends count too, since they rotate both ends relative to these axes. A mimic joint is replaced by its leader, or
-    by the leader's leader if the leader is a mimic joint too.
+    both ends count too, since they rotate both ends relative to these axes. A mimic joint is replaced by the
+    independent joint that determines its value.
     """
     start_dofs, end_dofs = _dofs_above(closure.joint.parent), _dofs_above(closure.link)
-    relative_dofs = start_dofs | end_dofs if _has_partial_world_axes(closure) else start_dofs ^ end_dofs
+    relative_dofs = start_dofs | end_dofs if _gap_depends_on_world_axes(closure) else start_dofs ^ end_dofs
     joints = {
         joint if (coupling := joint._couplings.get(dof)) is None else coupling.resolve()[0]
         for joint, dof in relative_dofs
@@ -121,7 +121,8 @@ def independent_chains(
     )
 
 
-def _has_partial_world_axes(closure: Closure) -> bool:
+def _gap_depends_on_world_axes(closure: Closure) -> bool:
+    """Return whether the closure constrains one or two of the translations or rotations, in world axes."""
     if not isinstance(closure.joint, Goal) or closure.joint.axes != "world":
         return False
     return any(0 < len([dof for dof in block if dof in closure.free_dof]) < 3 for block in (TRANSLATIONS, ROTATIONS))
@@ -138,7 +139,7 @@ def _dofs_above(frame: Frame | None) -> set[tuple[Joint, DoF]]:
 
 
 READ_ONLY_ATTRIBUTES = {"_position", "_wxyz", "_X_parent_frame", "_axes", "_rotation_wxyz"}
-"""Attributes of frames whose arrays are read-only; pickling loses this flag."""
+"""Attributes of frames whose arrays are read-only; copying and pickling lose this flag."""
 COPIED_TYPES: tuple[type, ...] = (np.ndarray, dict, list)
 """Types of attributes that `restore_graph` copies, since a frame may change them."""
 OMITTED_ATTRIBUTES = {
@@ -156,10 +157,10 @@ OMITTED_ATTRIBUTES = {
 
 
 def flatten_graph(roots: Iterable[Frame], returned_frames: Iterable[Frame]) -> dict[str, Any]:
-    """Convert the trees below `roots` to lists in which frames refer to each other by index.
+    """Convert the trees below `roots` to the flat form: lists in which frames refer to each other by index.
 
     Args:
-        roots: all roots of the trees.
+        roots: the roots of all trees that closures, couplings and joint constraints connect.
         returned_frames: the frames that `restore_graph` returns.
     """
     frames = sorted((frame for root in roots for frame in root.traverse()), key=lambda frame: frame._serial)
@@ -213,7 +214,7 @@ def restore_graph(flat_graph: dict[str, Any]) -> list[Frame]:
     frames: list[Frame] = []
     for frame_type, fields in flat_graph["frames"]:
         restored_frame: Frame = frame_type()
-        # shapes and masses are immutable and need no copy
+        # values of other types, such as shapes, are immutable and need no copy
         vars(restored_frame).update(
             {
                 attribute: deepcopy(value) if isinstance(value, COPIED_TYPES) else value

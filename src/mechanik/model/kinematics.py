@@ -60,7 +60,7 @@ class JointIndices:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kinematics:
-    """A mechanism as flat arrays, created by `compile_kinematics` and immutable.
+    """A mechanism as flat arrays, created by `compile_kinematics` and never changed.
 
     Attributes:
         space: the layout of q and v.
@@ -69,7 +69,7 @@ class Kinematics:
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
         link_nodes: (L, 18), a fixed node for each link.
         paths: for each link the nodes from the world to the link; the fixed node of the link is the last.
-        cone_joints: names of the joints in the tree that have a cone limit.
+        cone_joints: names of the joints with a child and a cone limit.
     """
 
     space: ConfigurationSpace
@@ -161,10 +161,10 @@ class Kinematics:
 def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Kinematics:
     """Compile the trees below `roots` to flat arrays.
 
-    Closing joints have no entries in q; mimic dofs share the entry of their leader.
+    Joints without a child, such as those that close a loop, have no entries in q. Mimic dofs share the entry of their
+    leader.
     """
     frames = [frame for root in roots for frame in root.traverse()]
-    # a joint without a child moves nothing
     joints = sorted(
         (frame for frame in frames if isinstance(frame, Joint) and frame.children), key=lambda frame: frame._serial
     )
@@ -201,7 +201,7 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
 
 
 class _Nodes:
-    """The table of nodes during compilation."""
+    """The table of nodes, to which the nodes of the joints are added one after the other."""
 
     def __init__(self, joint_indices: Mapping[Joint, JointIndices]) -> None:
         self.joint_indices = joint_indices
@@ -310,6 +310,7 @@ def _path(nodes: Array, end_row: Array) -> Array:
 
 
 def _row(X: Array, kind: int, q: int, v: int, parent: int, ratio: float = 1.0, offset: float = 0.0) -> list[float]:
+    """Return a node as a row; `q` and `v` are indices in q and in v."""
     return [*X[:3, :3].ravel().tolist(), *X[:3, 3].tolist(), ratio, offset, parent, kind, q, v]
 
 

@@ -106,7 +106,7 @@ def linearize_joint_constraint(
 
 
 def linearize_closure(mechanism: Mechanism, closure: Closure, kinematics: NumpyKinematics) -> LinearizedConstraint:
-    """Linearize a closure: its constrained translations and rotations in the axes of its joint; limits are ignored."""
+    """Linearize a closure: its constrained translations and rotations in the axes of its joint, without its limits."""
     joint, free_dof = closure.joint, closure.free_dof
     ends = _ClosureEnds(mechanism, closure, kinematics)
     X_world_axes, X_world_end = ends.X_world_axes, ends.X_world_end
@@ -271,7 +271,7 @@ def linearize_system(mechanism: Mechanism, q: Array, movable_dofs: Mask | None =
 def stack_constraints(
     mechanism: Mechanism, q: Array, constraints: Sequence[LinearizedConstraint], movable_dofs: Mask | None = None
 ) -> LinearizedSystem:
-    """Combine linearized constraints to a scaled system; `movable_dofs` as in `linearize_system`."""
+    """Combine linearized constraints into a scaled system; `movable_dofs` as in `linearize_system`."""
     space = mechanism.space
     length = characteristic_length(mechanism, constraints)
     unit = np.where(space.rotates, 1.0, length)
@@ -367,11 +367,13 @@ def independent_rows(
 
 
 PERTURBATION_STEPS = (0.05, 0.005)
-"""Largest motion of a dof, rad or characteristic lengths; the second is used if the first yields no neighbour."""
+"""Largest motion of a dof in a perturbation, rad or characteristic lengths; the second value is used if the first
+yields no neighbour."""
 CLOSABLE_RESIDUAL, MAX_CLOSING_STEPS = 1e-4, 6
 """Scaled residual below which the loops are closed before the linearization, and the maximum number of steps."""
 MAX_NEWTON_STEPS = 40
-"""Newton's method needs 3 to 5 steps; where the constraints lose rank, it converges only linearly and needs more."""
+"""Maximum number of steps that close the loops after a perturbation. Newton's method needs 3 to 5 steps; where the
+constraints lose rank, it converges only linearly and needs more."""
 MIN_STEP_SHARE = 0.2
 """Share of a perturbation that must remain after the loops are closed; otherwise the motion is only infinitesimal."""
 

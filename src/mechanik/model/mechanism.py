@@ -1,4 +1,4 @@
-"""The `Mechanism`: a graph of links and joints with names, configurations, poses and Jacobians.
+"""The `Mechanism`: a graph of links and joints with names, configurations, poses, Jacobians and allowed collisions.
 
 The mechanism compiles its graph to flat arrays on first use and again after an edit. `assemble` and similar methods
 call functions of `mechanik.closure`. That package is imported on the first call, since it imports this package.
@@ -77,15 +77,15 @@ class LoopKinematics:
     ) -> Assembly:
         """Solve the forward kinematics of closed loops: move the inputs to given values and stay on one branch.
 
-        The inputs move along a straight line from their values at `q0` to the given values. All other joints follow by
-        continuation, in steps short enough to stay on the branch. Joints that the inputs leave free stay as near to
-        `q0` as possible. The mechanism does not move; `mechanism.apply(assembly)` moves it.
+        The inputs move along a straight line from their values at `q0` to the given values, and all other joints follow
+        on the branch. Joints that the inputs leave free stay as near to `q0` as possible. Loops that are open at `q0`
+        are closed first, near `q0` if possible. The mechanism does not move; `mechanism.apply(assembly)` moves it.
 
         Args:
             inputs: value by joint (`crank_joint`) or dof (`base.X`); m, or rad with full rotations counted. Rotations
                 of a joint with a quaternion can be inputs only together with all its dofs (`base`). A joint that closes
                 a loop may be an input. Its value is not part of q, so its full rotations are counted from its present
-                value, or from the previous assembly. None: only close the loops.
+                value, or from the previous assembly if `q0` is an assembly. None: only close the loops.
             q0: start configuration, (nq,), where loops may be violated; or the previous assembly, which also contains
                 the direction of motion. Default: the present configuration.
             steps: minimum number of steps.
@@ -100,6 +100,7 @@ class LoopKinematics:
             UnknownName: no joint or dof has that name.
             DoFError: an input is a fixed joint, or a dof that the joint does not have.
             ObjectiveError: a weight is not above 0, or inputs contradict each other.
+            InvalidArgument: `weights` is not a mapping.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -129,7 +130,7 @@ class LoopKinematics:
         Raises:
             ShapeError: an array has the wrong shape, or the arrays differ in T.
             NotFinite: an input is not finite.
-            UnknownName, DoFError, ObjectiveError: as in `assemble`.
+            UnknownName, DoFError, ObjectiveError, InvalidArgument: as in `assemble`.
 
         Example:
             >>> linkage = mk.gallery.four_bar()
@@ -157,11 +158,11 @@ class LoopKinematics:
             limit: maximum number of modes to return, the nearest first; None: all.
             max_attempts: maximum number of starts; default: 4000. The search ends earlier if many successive starts
                 lead to no new mode.
-            max_seconds: time after which no further start is tried, s.
+            max_seconds: time after which the search ends, s.
             rng: random generator of the starts; default: the starts are the same on each call.
 
         Returns:
-            The modes, with an estimate of the probability that a further start leads to a new mode.
+            The modes, with an estimate of the probability that another successful attempt leads to a new mode.
 
         Raises:
             LimitsError: `limit`, `max_attempts` or `max_seconds` is not positive.
@@ -191,8 +192,9 @@ class LoopKinematics:
 
         Args:
             link: the tool link.
-            inputs: joints (`crank_joint`) or dofs (`base.X`); for a spherical joint the rotations about its own axes
-                (`base.EX`). A joint that closes a loop is allowed. None: the inputs that `mk.structure` chooses.
+            inputs: joints (`crank_joint`) or dofs (`base.X`); for a joint with a quaternion the rotations about its
+                rotated axes (`base.EX`). A joint that closes a loop is allowed. None: the inputs that `mk.structure`
+                chooses.
             q: (nq,), with all loops closed; default: the present configuration.
             point: (3,), in the link's frame, m; default: the link's origin.
 
@@ -200,8 +202,9 @@ class LoopKinematics:
             The Jacobian, the transmission to all dofs, and the dependent and undetermined dofs.
 
         Raises:
-            StructureError: a loop or joint constraint is violated at q, or an input is repeated, not a name, or the
-                name of a joint without a child link.
+            StructureError: a loop or joint constraint is violated at q, an input is repeated or is a joint without a
+                child link, or `inputs` is empty.
+            InvalidArgument: `inputs` are not names.
             DoFError: an input is a fixed joint, a dof that the joint does not have, or one of several rotations of a
                 joint that closes a loop.
             UnknownName: no link, joint or dof has that name.
@@ -219,7 +222,7 @@ class LoopKinematics:
 
 
 class AllowedCollisions:
-    """The part of `Mechanism` that stores which pairs of links the collision check skips.
+    """The part of `Mechanism` that stores which pairs of links collision checks skip.
 
     Pairs are stored by link object, so that renaming a link does not change them; pairs with removed links are ignored.
     """
@@ -232,7 +235,7 @@ class AllowedCollisions:
 
         None: the pairs are unknown. A `Collider` then skips adjacent links and pairs that are in collision in every
         configuration of a sample. `mk.find_allowed_collisions` computes the pairs; SRDF files list them. Assign a
-        mapping to set the pairs; with an empty mapping every pair is checked, except links that are one rigid body.
+        mapping to set the pairs. Links that are one rigid body are skipped even if the mapping does not contain them.
         """
         mechanism = cast("Mechanism", self)
         if self._allowed_pairs is None:
@@ -306,7 +309,7 @@ class NamedConfigurations(MutableMapping[str, Array]):
         space = self._get_space()
         values = space.check_q(q)
         if values.ndim != 1:
-            raise ShapeError(f"configuration {name!r} must be one q, not an array of shape {values.shape}")
+            raise ShapeError(f"configuration {name!r} must have the shape ({space.nq},), not {values.shape}")
         self._values[name] = dict(zip(space.q_names, values.tolist(), strict=True))
 
     def __delitem__(self, name: str) -> None:
@@ -323,10 +326,10 @@ class NamedConfigurations(MutableMapping[str, Array]):
 
 
 class Mechanism(LoopKinematics, AllowedCollisions):
-    """A mechanism: links, joints, closures, joint constraints and goals, by name and as configuration vectors.
+    """A mechanism: links, joints, closures, joint constraints and goals by name; configurations, poses and Jacobians.
 
-    The graph may be edited at any time; derived data is updated on the next use. The order of joints in q
-    is the order of their creation; for a file this is the order of the file.
+    The graph may be edited at any time; derived data is updated on the next use. The order of joints in q is the order
+    of their creation; for a file this is the order of the file.
 
     Args:
         roots: one or several frames; the mechanism has their trees, and all trees that are reachable from these by
@@ -360,7 +363,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self.extras: dict[str, Any] = {}
         """Data of a file that the graph cannot represent, by category, such as `extras["limits"]`."""
         frames = find_roots(roots)
-        # goals with a closure are found through their links, so that a goal is removed when its closure is undone
+        # a root goal with a closure is found through its link, so that it is removed when the closure is undone
         self._initial_roots = (
             tuple(frame for frame in frames if not (isinstance(frame, Goal) and frame.closure is not None)) or frames
         )
@@ -386,9 +389,9 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     @property
     def revision(self) -> tuple[int, ...]:
-        """Version numbers that change with every edit of links, joints and constraints; caches compare them.
+        """Version numbers of the trees, which change with each edit of the graph; caches compare them.
 
-        New joint values, shapes and goal poses do not change these numbers.
+        New joint values and targets, shapes, inertias and goal poses do not change these numbers.
         """
         self._update_if_edited()
         return self._indexed_revision
@@ -419,7 +422,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     @property
     def goals(self) -> Mapping[str, Goal]:
-        """All goals by name."""
+        """All goals by name, in the order of creation."""
         self._update_if_edited()
         return self._goals
 
@@ -490,7 +493,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     @property
     def nv(self) -> int:
-        """Length of the velocity vector v: the number of dofs of the tree, without those of mimic joints."""
+        """Length of the velocity vector v: the number of dofs of the tree, without mimic dofs."""
         return self.kinematics.space.nv
 
     def neutral(self) -> Array:
@@ -761,7 +764,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         return values
 
     def _update_if_edited(self) -> None:
-        """Update the mappings of names and parts if the graph was edited."""
+        """Update the parts and names if a tree of this mechanism was edited."""
         if Frame.edit_count == self._indexed_edit_count:
             return
         if self._indexed_revision != tuple(root._revision for root in self._roots):
@@ -769,7 +772,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self._indexed_edit_count = Frame.edit_count
 
     def _rebuild_index(self) -> None:
-        """Rebuild the mappings of names and parts, and discard compiled data."""
+        """Find all parts of the graph and their names again, and discard compiled data."""
         self._roots = find_roots(self._initial_roots)
         frames = sorted((frame for root in self._roots for frame in root.traverse()), key=lambda frame: frame._serial)
         self._names = _name_all(frames)

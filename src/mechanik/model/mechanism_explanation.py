@@ -76,7 +76,7 @@ def _describe_mechanism(mechanism: Mechanism) -> str:
 
 
 def describe_structure(analysis: Structure) -> list[str]:
-    """Return sentences about inputs, passive dofs, idle motions and the present configuration."""
+    """Return sentences about change points, inputs, passive and immobile dofs, idle motions and groups of loops."""
     sentences: list[str] = []
     input_labels, passive_labels, immobile_labels = (
         _joint_labels(names, analysis) for names in (analysis.inputs, analysis.passive_dofs, analysis.immobile_dofs)
@@ -105,7 +105,7 @@ def describe_structure(analysis: Structure) -> list[str]:
             f"({format_count(loop.mobility.dof or 0, 'dof')})"
             for loop in analysis.loops
         ]
-        sentences.append(f"It has {len(analysis.loops)} groups of loops that share no joint: {_join_shortened(parts)}.")
+        sentences.append(f"It has {len(analysis.loops)} groups of loops that share no dof: {_join_shortened(parts)}.")
     return sentences
 
 

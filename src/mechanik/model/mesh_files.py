@@ -55,7 +55,7 @@ def check_vertices(name: str, triangles: Array) -> None:
 
 
 MAX_REFERENCED_FILES = 64
-"""Largest number of files that a mesh may reference; meshes of robots reference up to about ten."""
+"""Largest number of files that a mesh may reference; others are ignored. Meshes of robots reference up to about ten."""
 SEARCHED_BYTES_PER_END = 2**19
 """Bytes searched for names at each end of a file; names are before or after the numerical data."""
 MAX_SEARCHED_BYTES = 2**29
@@ -71,7 +71,7 @@ _MATERIAL_LIBRARY = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 _TEXTURE_MAP = re.compile(rb"^[ \t]*map_Kd[ \t]+([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _IMAGE_REFERENCE = re.compile(rb"<init_from>([^<>]*)</init_from>")
 _URI_REFERENCE = re.compile(rb'"uri"\s*:\s*"([^"\\]*)"')
-_EXTENSION_KINDS = {"mtl": "mtl", "bin": "bin", "png": "png", "jpg": "jpg", "jpeg": "jpg"}
+_TYPE_BY_EXTENSION = {"mtl": "mtl", "bin": "bin", "png": "png", "jpg": "jpg", "jpeg": "jpg"}
 _REFERENCE_PATTERNS = {
     "obj": (_MATERIAL_LIBRARY, ("mtl",)),
     "mtl": (_TEXTURE_MAP, ("png", "jpg")),
@@ -103,37 +103,41 @@ class MeshDependencies:
             data: content of the mesh.
 
         Returns:
-            Mapping from the name in the mesh or its materials to the name for `read_file`.
+            Mapping from the name in the mesh or its materials to the name for `read_file`. Files that do not exist or
+            are not safe to show are left out.
         """
         resolved_names: dict[str, str] = {}
         pending_files = [(uri, data)]
         while pending_files and self._remaining_bytes > 0:
             source, content = pending_files.pop()
             self._remaining_bytes -= min(len(content), 2 * SEARCHED_BYTES_PER_END)
-            for name, kind in referenced_files(source, content):
+            for name, file_type in referenced_files(source, content):
                 if name in resolved_names or len(resolved_names) >= MAX_REFERENCED_FILES:
                     continue
                 resolved_name = resolve_relative_uri(source, name)
                 referenced_data = self._read_file(resolved_name)
-                if referenced_data is not None and is_safe_to_show(kind, referenced_data):
+                if referenced_data is not None and is_safe_to_show(file_type, referenced_data):
                     resolved_names[name] = resolved_name
-                    if kind == "mtl":
+                    if file_type == "mtl":
                         pending_files.append((resolved_name, referenced_data))
         return resolved_names
 
 
 def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
-    """Return names and types of the files that a file references, without repetition; unknown types are ignored."""
+    """Return names and types (keys of `MAX_BYTES`) of the files that a file references, without repetition.
+
+    References to files of other types are ignored.
+    """
     extension = file_extension(uri)
     if extension not in _REFERENCE_PATTERNS:
         return []
-    pattern, kinds = _REFERENCE_PATTERNS[extension]
+    pattern, file_types = _REFERENCE_PATTERNS[extension]
     texts: list[bytes] = pattern.findall(
         data
         if len(data) <= 2 * SEARCHED_BYTES_PER_END
         else data[:SEARCHED_BYTES_PER_END] + b"\n" + data[-SEARCHED_BYTES_PER_END:]
     )
-    kinds_by_name: dict[str, str] = {}
+    types_by_name: dict[str, str] = {}
     for text in texts:
         if len(text) > MAX_NAME_LENGTH:
             continue
@@ -141,10 +145,10 @@ def referenced_files(uri: str, data: bytes) -> list[tuple[str, str]]:
         name = (
             html.unescape(name) if extension == "dae" else _remove_texture_options(name) if extension == "mtl" else name
         )
-        kind = _EXTENSION_KINDS.get(file_extension(name))
-        if kind is not None and kind in kinds and unquote(name).isprintable():
-            kinds_by_name.setdefault(name, kind)
-    return list(kinds_by_name.items())[:MAX_REFERENCED_FILES]
+        file_type = _TYPE_BY_EXTENSION.get(file_extension(name))
+        if file_type is not None and file_type in file_types and unquote(name).isprintable():
+            types_by_name.setdefault(name, file_type)
+    return list(types_by_name.items())[:MAX_REFERENCED_FILES]
 
 
 def resolve_relative_uri(uri: str, name: str) -> str:
@@ -170,14 +174,14 @@ def file_extension(uri: str) -> str:
     return file_name.rpartition(".")[2].lower() if "." in file_name else ""
 
 
-def is_safe_to_show(kind: str, data: bytes) -> bool:
+def is_safe_to_show(file_type: str, data: bytes) -> bool:
     """Return whether the content is small enough for a web page to decode and, for images, has a valid header.
 
-    `kind` is a key of `MAX_BYTES`. An empty file is not safe.
+    `file_type` is a key of `MAX_BYTES`. An empty file is not safe.
     """
-    if not 0 < len(data) <= MAX_BYTES[kind]:
+    if not 0 < len(data) <= MAX_BYTES[file_type]:
         return False
-    if kind not in ("png", "jpg"):
+    if file_type not in ("png", "jpg"):
         return True
     size = image_size(data)
     return size is not None and min(size) > 0 and max(size) <= MAX_IMAGE_SIDE
@@ -296,7 +300,8 @@ def read_obj(name: str, data: bytes, max_triangles: int, reject_invalid: bool = 
         in the file's unit. Unless `reject_invalid` is set, the vertices are not checked and may be NaN.
 
     Raises:
-        FormatError: a line cannot be read, or `reject_invalid` is set and a vertex is invalid.
+        FormatError: a line cannot be read, a face has too many vertices, or `reject_invalid` is set and a vertex of a
+            face is invalid.
         InvalidOperation: the file is too large, or has more than `max_triangles` triangles.
     """
     if len(data) > MAX_OBJ_BYTES:
@@ -406,7 +411,7 @@ Colour = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshSurface:
-    """The triangles of a mesh that have the same colour.
+    """The triangles of a mesh that have the same material.
 
     Attributes:
         vertices: (V, 3), in the file's frame and unit, without duplicates.

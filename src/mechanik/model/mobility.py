@@ -109,7 +109,7 @@ class IdleMotion:
     Attributes:
         joints: names of the joints that move, one or two; joints that close a loop are not included.
         links: names of the links that move.
-        columns: the indices in v of `joints`.
+        columns: the indices in v of the dofs of `joints` that can move in a loop.
         v: (nv,), the motion, with unit norm in the units of `LinearizedSystem`.
         ends: names of two links that have the same velocity, None is the world; see `_links_moving_together`.
     """
@@ -235,7 +235,7 @@ def _loop_columns(mechanism: Mechanism, system: LinearizedSystem) -> dict[Joint,
 
 
 def _body_of_links(mechanism: Mechanism, system: LinearizedSystem) -> dict[Link, Link]:
-    """Map each link to the first link of its body; branches that are not part of a loop belong to their parent body."""
+    """Map each link to the first link of its body; subtrees that are not part of a loop belong to their parent body."""
     loop_dof_indices = {k for constraint in system.constraints for k in constraint.dof_indices}
     bodies: dict[Link, Link] = {}
     for root in mechanism.roots:
@@ -255,7 +255,7 @@ def _body_of_links(mechanism: Mechanism, system: LinearizedSystem) -> dict[Link,
 
 
 def _links_between(mechanism: Mechanism, joints: tuple[Joint, ...], bodies: dict[Link, Link]) -> tuple[str, ...]:
-    """Return the links that only these joints move, if two different bodies at rest support them; otherwise none."""
+    """Return the links that these joints move, if two different bodies at rest support them; otherwise none."""
     moved_links: set[Link] = set()
     for joint in joints:  # links below both joints are at rest (see `_links_moving_together`)
         moved_links ^= {frame for frame in joint.traverse() if isinstance(frame, Link)}
@@ -306,16 +306,16 @@ class Structure:
 
     Attributes:
         mobility: the counts, and the mobility at q.
-        generic_dof: the mobility near q. If it is less than the mobility at q, q is a change point, where several
-            branches meet. It is zero if all motions at q are only infinitesimal (a shaky mechanism).
+        generic_dof: the mobility near q. If it is less than the mobility at q, q is a change point: several
+            branches meet there, or, if it is zero, all motions at q are only infinitesimal (a shaky mechanism).
         inputs: dofs that determine all other dofs except idle motions. Joints of a single dof are preferred, then
             joints of two or three dofs (translations first), then joints of more dofs (floating bodies); within each
             class, joints near the root are preferred, then the order of v. The inputs are chosen at a random
             configuration near q. If all dofs of a joint with a quaternion are inputs, the name is that of the joint
             (`base`), since its angles are not entries of q. If only some of its dofs are inputs, its rotations have
-            names such as `base.EX`: rotations about the axes of the joint, which have velocities but no values.
+            names such as `base.EX`: rotations about the rotated axes of the joint, which have velocities but no values.
             `closed_jacobian` accepts all names, `assemble` all except these rotations.
-        passive_dofs: dofs that the inputs move.
+        passive_dofs: other dofs that the inputs move.
         immobile_dofs: dofs that loops or limits keep at rest.
         idle_motions: motions of a part that move nothing else, each as the names of its joints.
         redundant_rows: (closure or joint constraint, constrained dof) of each constraint that depends on previous

@@ -1,7 +1,7 @@
-"""Reference kinematics in NumPy: link poses and Jacobians at any q, without compiled kernels.
+"""Reference kinematics in NumPy: link poses and Jacobians, without kernels.
 
-The code is simple and slow. Tests compare the kernels with it. Computations that are rarely needed (mobility,
-closed Jacobians) use it, since it needs no compilation and does not move the joints of the mechanism.
+The code is simple and slow. Tests compare the kernels with it. Computations that are rarely needed, such as mobility
+and closed Jacobians, use it, since it needs no compilation and returns poses and twists of all nodes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LinkKinematics:
         X_world_link: (4, 4).
         spatial_jacobian: (6, nv), per entry of v the twist (linear, angular) in the world, where the linear velocity is
             that of the point of the link at the world origin.
-        nodes: indices of the elementary motions above the link.
+        nodes: indices of the nodes above the link.
     """
 
     X_world_link: Array
@@ -100,12 +100,12 @@ class NumpyKinematics:
         return LinkKinematics(X, jacobian, frozenset(nodes))
 
     def relative_dofs(self, link: LinkKinematics, other_link: LinkKinematics) -> frozenset[int]:
-        """Return the indices in v that move two links relative to each other; joints above both links are excluded."""
+        """Return the indices in v that move two links relative to each other; nodes above both links do not count."""
         return frozenset(column for node in link.nodes ^ other_link.nodes for column, _ in self.node_twists[node])
 
 
 def _move_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
-    """Move a node from X, its world pose (4, 4) at joint value zero.
+    """Move a node at q (nq,) from X, its world pose (4, 4) before its motion.
 
     Returns:
         The world pose of the moved node, and its indices in v, each with the twist (6,) at the world origin.

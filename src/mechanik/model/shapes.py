@@ -270,7 +270,7 @@ Shape = Box | Sphere | Cylinder | Capsule | Mesh | HalfSpace | HeightField | Con
 
 
 def is_flat(points: Array) -> bool:
-    """Return whether points (n, 3) are in one plane within `FLATNESS_RATIO`."""
+    """Return whether points (n, 3) are in one plane, within `FLATNESS_RATIO`; fewer than four points always are."""
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return len(points) < 4 or bool(extents[2] <= FLATNESS_RATIO * extents[0])
 
@@ -324,23 +324,23 @@ class ShapeInstance:
             raise InvalidArgument(f"ShapeInstance: pose must be a Pose such as Pose((0, 0, 1)), not {self.pose!r}")
 
 
-def check_shape_instances(shapes: Iterable[ShapeInstance], owner: str) -> tuple[ShapeInstance, ...]:
+def check_shape_instances(shapes: Iterable[ShapeInstance], label: str) -> tuple[ShapeInstance, ...]:
     """Validate the shapes of a link and return them as a tuple.
 
     Args:
         shapes: the shapes.
-        owner: subject of error messages, such as `link 'hand': collisions`.
+        label: subject of error messages, such as `link 'hand': collisions`.
 
     Raises:
         InvalidArgument: `shapes` is not a list or another iterable, or an entry is not a `ShapeInstance`.
     """
     if isinstance(shapes, str | Shape | ShapeInstance) or not isinstance(shapes, Iterable):
-        raise InvalidArgument(f"{owner} must be a list such as [ShapeInstance(Box((1, 1, 1)))], not {shapes!r}")
+        raise InvalidArgument(f"{label} must be a list such as [ShapeInstance(Box((1, 1, 1)))], not {shapes!r}")
     instances = tuple(shapes)
     for instance in instances:
         if not isinstance(instance, ShapeInstance):
             raise InvalidArgument(
-                f"{owner} must be shape instances such as ShapeInstance(Box((1, 1, 1))), not {instance!r}"
+                f"{label} must be shape instances such as ShapeInstance(Box((1, 1, 1))), not {instance!r}"
             )
     return instances
 
