@@ -30,7 +30,7 @@ from mechanik.validation import format_count
 ASSEMBLY_SECONDS = 2.0
 """Time limit of the search for assembly modes, s."""
 MAX_ATTEMPTS, SELF_MOTION_SAMPLES = 200, 8
-"""Maximum number of attempts for a mechanism without a closed form, and of samples along each self-motion."""
+"""Maximum number of attempts for a mechanism without a closed form, and of samples on self-motions."""
 MAX_SEARCHED_DOFS = 16
 """Maximum number of dofs for the search in a mechanism without loops and joint constraints."""
 SAME_SOLUTION_TOLERANCE = 1e-4
@@ -102,7 +102,7 @@ class AlternativeSearch:
             self._thread.join()
 
     def poll(self) -> Alternatives | None:
-        """Return the result that has arrived since the last call; None if there is none or it was cancelled."""
+        """Return the result that has arrived since the last call; None if there is none or a newer search has begun."""
         with self._lock:
             result, self._result = self._result, None
             return result[1] if result is not None and result[0] == self._search_number else None

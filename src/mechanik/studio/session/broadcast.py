@@ -1,4 +1,4 @@
-"""Output of a session to its pages: events and state frames, and the solver session whose model the pages show."""
+"""Output of a session to its pages, the parts that all parts of a session share, and the present solver session."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Broadcaster:
         Args:
             resets_view: whether the camera moves so that everything is visible.
             is_new: whether the model has changed. Then it gets a new revision, and the undo labels, the state of the
-                recorder and a state frame follow.
+                recorder and a state frame are sent too; else the newest result of the collision check.
         """
         active = self._state.active
         if is_new:
@@ -191,7 +191,10 @@ class Broadcaster:
 
     @contextmanager
     def broadcasting_scene(self) -> Generator[None]:
-        """After the context, send the scene if it has changed, and then the values of its controls."""
+        """After the context, send the scene, curves, terrain and controls if they have changed, and the control values.
+
+        If a scene is open, the values are sent even if they have not changed.
+        """
         objects_before, controls_before = self._scene_objects(), self._controls_without_values()
         yield
         objects_after, controls_after = self._scene_objects(), self._controls_without_values()
@@ -219,7 +222,7 @@ class Broadcaster:
         return None if self._state.solver_session is None else self._state.solver_session.edit_state.terrain
 
 
-class ModelSlot:
+class SolverSessionInstaller:
     """Makes the solver sessions of a session and installs the present one; call with the session's lock held.
 
     Attributes:
@@ -253,7 +256,9 @@ class ModelSlot:
         return solver_session
 
     def install(self, solver_session: SolverSession, resets_view: bool) -> None:
-        """Replace the present solver session, drop its recording, end the comparison, and send the new model.
+        """Replace the present solver session, and send the new model.
+
+        The recording, the comparison and alternative solutions of the previous solver session are dropped.
 
         Args:
             solver_session: from `make`; the caller starts it.

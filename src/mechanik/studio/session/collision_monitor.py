@@ -28,7 +28,7 @@ from mechanik.validation import format_count
 
 log = logging.getLogger("mechanik.studio")
 MAX_BODIES = 200
-"""Maximum number of links and obstacles that are checked; the time to set up the pairs grows with its square."""
+"""Maximum number of links with collision shapes and obstacles; the time to set up their pairs grows with its square."""
 
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
@@ -77,7 +77,7 @@ def check_no_uploaded_meshes(model: LoadedModel) -> None:
 
 
 class ColliderCache:
-    """Makes the collider of the solver, and reuses it as long as only obstacles move."""
+    """Makes the collider of the solver, and reuses it as long as obstacles only move and the pairs to check stay."""
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
@@ -172,7 +172,7 @@ class CollisionMonitor:
 
     @property
     def text(self) -> str:
-        """Description of the deepest collision of the newest check; empty: none."""
+        """Description of the deepest collision of the newest check, and the number of others; empty: no collision."""
         return self._text
 
     def wait(self, seconds: float) -> bool:

@@ -5,8 +5,8 @@
 - Tree: a goal at the end of each limb.
 - Floating body: ends of limbs that are named as feet are pinned, and the ends of other limbs have a goal. The body
   itself has the goal instead if no end is named as a foot, if all ends are feet, or if there are loops.
-- Loops or joint constraints: a goal on the last link of a branch that is named as tool, platform, pen or similar; else
-  on the link that is most joints away from the ground.
+- Loops or joint constraints: a goal on a moving link without child links whose name has a word such as tool, platform
+  or pen; else on the link that is farthest from a root, counted in joints.
 
 A goal is a pose if at least six dofs move its link, else a point. The dofs of a floating body do not count for its
 limbs; with loops, the mobility of the mechanism counts. On a fixed base without loops, a point is at the far end of its
@@ -58,7 +58,10 @@ def default_tool_point(link: Link) -> Vector:
 
 
 def _bounding_box(instance: ShapeInstance) -> tuple[Array, Array] | None:
-    """Return the lowest and the highest corner of a box around a shape in the frame of the link, m; None for a mesh."""
+    """Return the lowest and the highest corner of a box around a shape, in the frame of the link, m.
+
+    None for shapes other than boxes, spheres, cylinders and capsules.
+    """
     match instance.shape:
         case Box(size):
             half_edges = np.array(size) / 2
@@ -77,7 +80,7 @@ def _bounding_box(instance: ShapeInstance) -> tuple[Array, Array] | None:
 TOOL_WORDS = (
     "tool", "tcp", "effector", "ee", "platform", "pen", "tracer", "teeth", "grasp", "box", "foot", "top", "hand",
 )  # fmt: skip
-"""Words in names of links that have the goal of a mechanism with loops; earlier words have priority."""
+"""Words in names of links that get the goal of a mechanism with loops or joint constraints; earlier ones first."""
 FOOT_WORDS = ("foot", "feet", "sole", "toe", "paw", "hoof")
 """Words in names of links that are pinned by default if they are ends of limbs of a floating body."""
 MAX_DEFAULT_GOALS = 12

@@ -11,7 +11,7 @@ import numpy as np
 from mechanik.errors import InvalidOperation
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DRAG_OBSTACLE, LINK_DRAG_GOAL, DragUpdate
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, SharedParts
+from mechanik.studio.session.broadcast import Broadcaster, SharedParts, SolverSessionInstaller
 from mechanik.studio.session.edit_state import EditState
 from mechanik.studio.session.session_editor import ObstacleEditor, SessionEditor
 from mechanik.studio.session.solve_spec import Drag
@@ -22,10 +22,12 @@ from mechanik.studio.session.undo_history import SessionSnapshot
 class UndoSteps:
     """Snapshots and undo steps of a session; call with the session's lock held."""
 
-    def __init__(self, shared: SharedParts, broadcaster: Broadcaster, slot: ModelSlot, editor: SessionEditor) -> None:
+    def __init__(
+        self, shared: SharedParts, broadcaster: Broadcaster, installer: SolverSessionInstaller, editor: SessionEditor
+    ) -> None:
         self._state, self._history, self._output = shared.state, shared.history, shared.output
         self._background = shared.background
-        self._broadcaster, self._slot, self._editor = broadcaster, slot, editor
+        self._broadcaster, self._installer, self._editor = broadcaster, installer, editor
 
     @contextmanager
     def step(self, label: str) -> Generator[None]:
@@ -60,13 +62,13 @@ class UndoSteps:
         """Restore a snapshot, its configuration bit for bit."""
         active = previous_session = self._state.active
         if snapshot.model is not previous_session.model:
-            active = self._slot.make(snapshot.model, snapshot.edit_state, snapshot.q, previous_session.running)
+            active = self._installer.make(snapshot.model, snapshot.edit_state, snapshot.q, previous_session.running)
         with self._broadcaster.broadcasting_scene():
             self._state.scene, self._state.curves = snapshot.scene, snapshot.curves
             if snapshot.scene is not None:
                 snapshot.scene.restore(snapshot.scene_state)
             if active is not previous_session:
-                self._slot.install(active, resets_view=snapshot.open_id != self._state.open_id)
+                self._installer.install(active, resets_view=snapshot.open_id != self._state.open_id)
             else:
                 with active.paused(resumes=False):
                     self._editor.apply_edit(snapshot.edit_state)
@@ -116,13 +118,13 @@ class Dragging:
         self.goal_listeners: list[GoalListener] = []
 
     def drag_to(self, update: DragUpdate) -> None:
-        """Apply a drag update; the first state frame that includes the update has its tag.
+        """Apply a drag update; state frames that include the update have its tag, or that of a newer one.
 
         An update that arrives after the end of its drag moves a goal that still exists, unless the drag was cancelled.
         Other late updates are ignored.
 
         Raises:
-            InvalidOperation: the object is not being dragged, and was not the last object that was dragged.
+            InvalidOperation: another object is being dragged, or none is and the last drag was of another object.
         """
         active = self._state.active
         drag, drag_state, kind = active.drag, active.drag_state, DRAG_KINDS[update.kind]

@@ -1,6 +1,7 @@
 """Immutable edit state of a session: goals, objectives, limits, locks, collision settings and solver settings.
 
-The edit state is everything that undo restores besides the mechanism, its configuration, the scene and the curves.
+The edit state is everything that undo restores besides the mechanism, its configuration, the scene and the curves. The
+module also converts poses between matrices and the numbers of messages.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class InteractiveGoal:
     """A goal of a session, immutable.
 
     Attributes:
-        number: identifier; never reused within a session.
+        number: identifier; never reused within a session, except `LINK_DRAG_GOAL`.
         name: label, and name of its objective.
         kind: what is constrained, see `GoalKind`.
         link: name of the link.
@@ -162,8 +163,8 @@ class InteractiveGoal:
     def target_after(self, previous_goal: InteractiveGoal) -> Array | None:
         """Return the target that turns the objective of `previous_goal` into that of this goal, for `with_target`.
 
-        The goals differ only in their poses. None: no target can express the change, so the objective must be made
-        again.
+        The goals differ only in their poses. None: no target expresses the change, so the objective must be made again;
+        that of an `on_terrain` goal stays, since it does not depend on the pose.
         """
         match self.kind:
             case "point" | "look_at" | "centre_of_mass":
@@ -298,7 +299,7 @@ class EditState:
     Attributes:
         goals: the goals.
         locked_dofs: indices of locked dofs.
-        limits: limits of each dof, m or rad; infinite if there is no limit, and for spherical joints.
+        limits: limits of each dof, m or rad; infinite if there is no limit, and for the rotations of spherical joints.
         rest_values: rest value of each dof, m or rad; None: no rest value.
         solver, options: name and options of the method, see `SetSolver`.
         objectives: further objectives of a program or scene, by name.
@@ -341,7 +342,7 @@ def read_rest_values(mechanism: Mechanism, dofs: tuple[IndexedDof, ...]) -> tupl
     return tuple(None if dof.dof is None else mechanism.joints[dof.joint].rest_value(dof.dof) for dof in dofs)
 
 
-def write_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state: EditState) -> None:
+def write_limits_and_rest_values(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state: EditState) -> None:
     """Write limits and rest values of an edit state to the joints of a mechanism.
 
     If a value is not valid, the function raises, and the values of earlier dofs are already changed.
@@ -364,8 +365,8 @@ def write_limits(mechanism: Mechanism, dofs: tuple[IndexedDof, ...], edit_state:
             joint.set_rest_value(indexed_dof.dof, rest_value)
 
 
-def same_limits(a: EditState, b: EditState) -> bool:
-    """Return whether limits and rest values are equal."""
+def same_limits_and_rest_values(a: EditState, b: EditState) -> bool:
+    """Return whether two edit states have the same limits and rest values."""
     return a.limits == b.limits and a.rest_values == b.rest_values
 
 

@@ -2,7 +2,8 @@
 
 `goal_error` computes distance and angle error of a goal from a link pose, mostly in scalar arithmetic for speed.
 `initial_goal_pose` and `carried_goal_pose` place a goal on its link. `FramePacker` holds everything that a state frame
-needs besides q. It is immutable, so that the thread of the solver can use it without a lock.
+needs besides q and the status of the solver. It is immutable, so that the thread of the solver can use it without a
+lock.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def goal_error(
     Args:
         goal: the goal.
         X_world_link: pose of the link in the world, (4, 4).
-        centre: centre of mass in the world, (3,), m; None if no link has mass.
-        terrain: terrain for an `on_terrain` goal, offset by the radius of the sphere of the goal.
+        centre: for a `centre_of_mass` goal, the centre of mass in the world, (3,), m; None if no link has mass.
+        terrain: for an `on_terrain` goal, the terrain offset by the radius of the sphere of the goal.
     """
     R, p = X_world_link[:3, :3], X_world_link[:3, 3] + X_world_link[:3, :3] @ goal.at
     x, y, z = (goal.X[:3, :3].T @ (p - goal.X[:3, 3])).tolist()  # the point in the frame of the goal
@@ -180,7 +181,7 @@ def initial_goal_pose(
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
         sizes: see `default_sizes`.
         radius: radius of the bounding sphere of the mechanism, m.
-        centre: centre of mass in the world, (3,), m; None if no link has mass.
+        centre: for a `centre_of_mass` goal, the centre of mass in the world, (3,), m; None if no link has mass.
     """
     R, p = X_world_link[:3, :3], X_world_link[:3, :3] @ at + X_world_link[:3, 3]
     match kind:
@@ -209,8 +210,8 @@ def carried_goal_pose(
     Args:
         goal: the goal at the start of the drag.
         X_world_link_start, X_world_link: poses of the link in the world, at the start of the drag and now, (4, 4).
-        centre: centre of mass in the world, (3,), m; None if no link has mass.
-        terrain: terrain for an `on_terrain` goal, offset by the radius of the sphere of the goal.
+        centre: for a `centre_of_mass` goal, the centre of mass in the world, (3,), m; None if no link has mass.
+        terrain: for an `on_terrain` goal, the terrain offset by the radius of the sphere of the goal.
     """
     R, p = X_world_link[:3, :3], X_world_link[:3, :3] @ goal.at + X_world_link[:3, 3]
     match goal.kind:

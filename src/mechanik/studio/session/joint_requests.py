@@ -135,7 +135,7 @@ def _dof_values(active: SolverSession, dof: IndexedDof, q: Array) -> tuple[float
 
 
 def _configuration_with_value(session: Session, dof_index: int, dof: IndexedDof, values: tuple[float, ...]) -> Array:
-    """Return the configuration (nq,) with a dof at a value, or as near as limits, loops and pinned goals allow.
+    """Return the configuration (nq,) with a dof at a value, or as near as limits, locks, loops and pinned goals allow.
 
     Raises:
         InvalidOperation: the move takes too long, or the loops are not closed after it.
@@ -309,9 +309,9 @@ def _random_configuration(session: Session) -> Array:
 
 
 def _close_loops(session: Session, q: Array) -> Array:
-    """Return a configuration near q (nq,) with closed loops, with joint constraints met and with locked dofs unchanged.
+    """Return a configuration near q (nq,) with closed loops, and with the present values of locked dofs.
 
-    The present values of locked dofs are also written to q. Closed loops are checked, joint constraints are not.
+    The values of locked dofs are also written to q. Joint constraints are solved too, but only loops are checked.
 
     Raises:
         InvalidOperation: a loop is not closed.

@@ -82,6 +82,8 @@ MESH_MEDIA_TYPES = {
 class MeshStore:
     """The mesh files of a mechanism and the files that they refer to, each with a number for its address.
 
+    Height fields and convex meshes get STL files that are made here.
+
     Args:
         mechanism: the mechanism.
         files: uploaded files, by the path or uri in the meshes; files that a mesh refers to, by their name in
@@ -128,7 +130,7 @@ class MeshStore:
         self._addresses |= {name: f"{self._address}{self._numbers[name]}?{self._checksum(name)}" for name in new_names}
 
     def shape_info(self, instance: ShapeInstance) -> ShapeInfo:
-        """Return a shape as pages receive it; a mesh or height field must have been added (`add_shapes`)."""
+        """Return a shape as pages receive it; meshes and height fields must have been added (`add_shapes`)."""
         shape, mesh, extension, dependencies = instance.shape, None, "", dict[str, str]()
         pose = instance.pose
         match shape:
@@ -283,7 +285,7 @@ DEFAULT_VIEW: Vector = (0.62, -0.68, 0.39)
 MIN_RADIUS = 0.02
 """Minimum radius of the bounding sphere, m."""
 PARALLEL_TOLERANCE = 1e-6
-"""Largest angular velocity (rad) or linear velocity (m) per unit of a dof that counts as zero."""
+"""Largest component of an angular (rad) or linear (m) velocity per unit of a dof that counts as zero."""
 MAX_WARNINGS = 12
 """Maximum number of warnings of the file reader that pages show."""
 
@@ -304,10 +306,10 @@ def model_info(
         revision=revision,
         name=mechanism.name,
         title=model.title or mechanism.name,
-        links=_links(model, hidden_links),
-        joints=_joints(model),
+        links=_link_infos(model, hidden_links),
+        joints=_joint_infos(model),
         dofs=dof_infos(mechanism, model.index.dofs, locked_dofs),
-        closures=_closures(model),
+        closures=_closure_infos(model),
         configurations=list(mechanism.configurations),
         about=describe(mechanism),
         centre=centre,
@@ -320,12 +322,12 @@ def model_info(
     )
 
 
-def _links(model: LoadedModel, hidden_links: frozenset[str]) -> list[LinkInfo]:
-    joints = {joint: k for k, joint in enumerate(model.mechanism.joints.values())}
+def _link_infos(model: LoadedModel, hidden_links: frozenset[str]) -> list[LinkInfo]:
+    joint_indices = {joint: k for k, joint in enumerate(model.mechanism.joints.values())}
     return [
         LinkInfo(
             name=name,
-            parent=joints.get(link.parent, -1),  # type: ignore[arg-type]
+            parent=joint_indices.get(link.parent, -1),  # type: ignore[arg-type]
             visuals=[model.meshes.shape_info(shape) for shape in link.visuals],
             collisions=[model.meshes.shape_info(shape) for shape in link.collisions],
             visible=name not in hidden_links,
@@ -334,33 +336,33 @@ def _links(model: LoadedModel, hidden_links: frozenset[str]) -> list[LinkInfo]:
     ]
 
 
-def _joints(model: LoadedModel) -> list[JointInfo]:
-    links = {link: k for k, link in enumerate(model.mechanism.links.values())}
-    dofs: dict[int, list[int]] = {}
+def _joint_infos(model: LoadedModel) -> list[JointInfo]:
+    link_indices = {link: k for k, link in enumerate(model.mechanism.links.values())}
+    dof_indices: dict[int, list[int]] = {}
     for k, dof in enumerate(model.index.dofs):
-        dofs.setdefault(dof.joint_index, []).append(k)
+        dof_indices.setdefault(dof.joint_index, []).append(k)
     return [
         JointInfo(
             name=name,
             kind=joint_kind(joint.dof),
-            parent=links.get(joint.parent, -1),  # type: ignore[arg-type]
-            child=-1 if joint.is_closure or joint.child is None else links[joint.child],
+            parent=link_indices.get(joint.parent, -1),  # type: ignore[arg-type]
+            child=-1 if joint.is_closure or joint.child is None else link_indices[joint.child],
             pose=pose_to_numbers(joint.matrix),
-            dofs=dofs.get(joint_index, []),
+            dofs=dof_indices.get(joint_index, []),
         )
         for joint_index, (name, joint) in enumerate(model.mechanism.joints.items())
     ]
 
 
-def _closures(model: LoadedModel) -> list[ClosureInfo]:
-    links = {link: k for k, link in enumerate(model.mechanism.links.values())}
+def _closure_infos(model: LoadedModel) -> list[ClosureInfo]:
+    link_indices = {link: k for k, link in enumerate(model.mechanism.links.values())}
     return [
         ClosureInfo(
             name=name,
             kind=joint_kind(closure.free_dof),
-            link_a=links.get(closure.joint.parent, -1),  # type: ignore[arg-type]
+            link_a=link_indices.get(closure.joint.parent, -1),  # type: ignore[arg-type]
             pose_a=pose_to_numbers(closure.joint.matrix),
-            link_b=links[closure.link],
+            link_b=link_indices[closure.link],
             pose_b=pose_to_numbers(closure.at.matrix),
         )
         for name, closure in model.mechanism.closures.items()

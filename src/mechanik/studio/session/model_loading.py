@@ -1,7 +1,7 @@
 """Opening of mechanisms and scenes in a session, and replacement of the model by an edited text.
 
-A text is a DH table, an arm list, Mechanik JSON or URDF. Joint values, locks and objectives are transferred by name,
-and goals too if the text is of the same kind as before.
+A text is a DH table, an arm list, Mechanik JSON or URDF. Joint values and locks are transferred by name, objectives if
+they fit the new mechanism, and goals too if the text is of the same kind as before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.studio.messages.requests import EditKind
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, SharedParts
+from mechanik.studio.session.broadcast import Broadcaster, SharedParts, SolverSessionInstaller
 from mechanik.studio.session.default_goals import DefaultGoal, default_goals
 from mechanik.studio.session.dragging import Dragging, UndoSteps
 from mechanik.studio.session.edit_state import (
@@ -42,7 +42,7 @@ from mechanik.studio.session.solve_spec import make_objective
 from mechanik.studio.session.undo_history import SceneProtocol, SessionSnapshot
 
 LINK_RADIUS_SHARE = 0.035
-"""Radius of the first link of an arm, as a share of the sum of the link lengths."""
+"""Largest radius of the first link of an arm, as a share of the sum of the link lengths."""
 DEFAULT_TITLES = {
     "dh": "Arm from a DH table",
     "arm_2d": "Arm in the plane",
@@ -71,7 +71,7 @@ def read_text(kind: EditKind, text: str) -> Mechanism:
 
 
 def add_bodies(arm: Mechanism) -> Mechanism:
-    """Add visual and collision shapes to an arm from a DH table or an arm list, which has none, and return the arm."""
+    """Add visual and collision shapes to an arm without shapes, from a DH table or an arm list, and return the arm."""
     lengths = [float(np.linalg.norm(joint.position)) for joint in arm.joints.values()]
     radius = min(LINK_RADIUS_SHARE * sum(lengths), 0.5 * max(lengths, default=0.0))
     return add_default_shapes(arm, radius, 0.6 * radius, BLUE, DARK)
@@ -125,14 +125,14 @@ class ModelLoader:
         shared: SharedParts,
         *,
         broadcaster: Broadcaster,
-        slot: ModelSlot,
+        installer: SolverSessionInstaller,
         editor: SessionEditor,
         undo: UndoSteps,
         dragging: Dragging,
     ) -> None:
         self._key = key
         self._state, self._history, self._output = shared.state, shared.history, shared.output
-        self._broadcaster, self._slot, self._editor = broadcaster, slot, editor
+        self._broadcaster, self._installer, self._editor = broadcaster, installer, editor
         self._undo, self._dragging = undo, dragging
         self._last_open_id = 0
         self.is_scene_active = False
@@ -195,7 +195,8 @@ class ModelLoader:
     def _opening(self, title: str) -> Generator[None]:
         """Make the opening inside the context an undo step, if a mechanism was open before.
 
-        If the context raises, the previous mechanism is restored; if there was none, only the scene is closed.
+        If the context raises, the previous mechanism and scene are restored; if no mechanism was open, only the scene
+        is closed.
         """
         self._dragging.end_drag()
         has_mechanism = self._state.solver_session is not None
@@ -232,10 +233,10 @@ class ModelLoader:
         if is_planar_linkage(model.mechanism, q):
             edit_state = replace(edit_state, collision_settings=CollisionSettings(mode="off"))
         edit_state = replace(edit_state, goals=self._make_goals(initial_goals, edit_state, model, q))
-        solver_session = self._slot.make(
+        solver_session = self._installer.make(
             model, edit_state, q, running=previous_session is None or previous_session.running
         )
-        self._slot.install(solver_session, resets_view)
+        self._installer.install(solver_session, resets_view)
         solver_session.resume()
 
     def _make_goals(
@@ -278,7 +279,7 @@ class ModelLoader:
         snapshot_before, q = self._undo.snapshot(), transfer_configuration(previous_model, active.q, mechanism)
         edit_state = self._transfer_edit_state(active.edit_state, previous_model, model, q, keeps_goals=is_same_kind)
         try:
-            solver_session = self._slot.make(model, edit_state, q, active.running)
+            solver_session = self._installer.make(model, edit_state, q, active.running)
         except MechanikError:
             collision_settings = edit_state.collision_settings
             if collision_settings.mode == "avoid":
@@ -286,9 +287,9 @@ class ModelLoader:
             edit_state = replace(
                 edit_state, solver="lm", options={}, objectives={}, collision_settings=collision_settings
             )
-            solver_session = self._slot.make(model, edit_state, q, active.running)
+            solver_session = self._installer.make(model, edit_state, q, active.running)
         self._history.push("edit model", snapshot_before, model)
-        self._slot.install(solver_session, resets_view=not is_same_kind)
+        self._installer.install(solver_session, resets_view=not is_same_kind)
         solver_session.resume()
 
     def _transfer_edit_state(

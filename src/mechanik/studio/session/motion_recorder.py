@@ -1,4 +1,4 @@
-"""Motion recorder of a session, and the export of recordings and mechanisms to files."""
+"""Motion recorder of a session, export of recordings and mechanisms to files, and the store of exported files."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class MotionRecorder:
     Attributes:
         model: the recorded mechanism, or None.
         is_recording, is_playing: state of the recorder.
-        is_full: whether the recording was stopped because it reached its maximum size; `SessionClock` sends a warning
-            and resets the flag.
+        is_full: whether the recording was stopped because it reached its maximum size; the caller resets the flag after
+            a warning.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -201,7 +201,7 @@ MAX_FILES, MAX_FILE_BYTES = 8, 64_000_000
 MAX_MESH_BYTES = 64_000_000
 """Maximum size of all meshes in an exported HTML page, bytes."""
 POSE_FORMATS, MAX_POSES = ("html", "glb", "bvh"), 1_000_000
-"""Formats that store the pose of each link at each time, and the maximum number of poses in a file."""
+"""Formats for which the number of poses (links times states) is limited, and the limit."""
 FILE_TYPES: dict[FileKind, tuple[str, str]] = {
     "json": ("application/json", ".motion.json"),
     "csv": ("text/csv", ".csv"),

@@ -288,7 +288,7 @@ def end_drag(session: Session, request: requests.EndDrag) -> None:
 def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     """Add an obstacle, and show collisions if they were off.
 
-    For a planar linkage only collisions with obstacles are shown, since its bars lie in layers.
+    Then self-collisions of a planar linkage are not shown, since its bars lie in layers.
     """
     active = session.active
     used_names = {
@@ -448,19 +448,19 @@ def compare(session: Session, request: requests.Compare) -> None:
 
 
 def record_motion(session: Session, request: requests.RecordMotion) -> None:
-    session.playback.record(request.on)
+    session.recording_and_playback.record(request.on)
 
 
 def play(session: Session, request: requests.Play) -> None:
     if request.on:
-        session.playback.start(request.speed, request.looped)
+        session.recording_and_playback.start_playback(request.speed, request.looped)
         session.clock.restart()
     elif session.recorder.is_playing:
-        session.playback.stop()
+        session.recording_and_playback.stop_playback()
 
 
 def seek(session: Session, request: requests.Seek) -> None:
-    session.playback.seek(request.time)
+    session.recording_and_playback.seek(request.time)
 
 
 def export(session: Session, request: requests.Export) -> None:
@@ -530,5 +530,5 @@ def handle_request(session: Session, request: PageRequest) -> None:
     if not isinstance(request, REQUESTS_THAT_KEEP_DRAG):
         session.dragging.end_drag()
     if session.recorder.is_playing and not isinstance(request, REQUESTS_THAT_KEEP_PLAYBACK):
-        session.playback.stop()
+        session.recording_and_playback.stop_playback()
     handler(session, request)

@@ -18,7 +18,7 @@ from mechanik.studio.messages.message_codec import DragUpdate
 from mechanik.studio.messages.requests import CollisionMode, DofName, GoalKind, PageRequest, Value, Vector
 from mechanik.studio.session import request_handlers as handlers
 from mechanik.studio.session.background_solvers import AlternativeSearch, BackgroundSolvers
-from mechanik.studio.session.broadcast import Broadcaster, ModelSlot, PageOutput, SharedParts
+from mechanik.studio.session.broadcast import Broadcaster, PageOutput, SharedParts, SolverSessionInstaller
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.default_goals import DefaultGoal
 from mechanik.studio.session.dragging import Dragging, GoalListener, UndoSteps
@@ -27,7 +27,7 @@ from mechanik.studio.session.loaded_model import ModelSource
 from mechanik.studio.session.model_loading import ModelLoader
 from mechanik.studio.session.motion_recorder import DownloadStore, MotionRecorder
 from mechanik.studio.session.request_handlers import SliderDrag
-from mechanik.studio.session.session_clock import Playback, SessionClock
+from mechanik.studio.session.session_clock import RecordingAndPlayback, SessionClock
 from mechanik.studio.session.session_editor import GoalTemplate, ObstacleEditor, SessionEditor
 from mechanik.studio.session.solver_session import SessionState, SolverSession, StateSubscribers
 from mechanik.studio.session.undo_history import SceneProtocol, UndoHistory
@@ -44,9 +44,10 @@ class OpenableScene(SceneProtocol, Protocol):
 class Session:
     """One mechanism with goals and a solver in a background thread, controlled by pages, programs and scenes.
 
-    Pages use `handle_request` and `drag_to`. Programs and scenes use the other methods; of these, only `open`,
-    `open_gallery` and `open_scene` make undo steps. Methods that change the mechanism, goals or settings take `lock`,
-    and the parts of the session rely on that. States arrive from the thread of the solver, which never takes `lock`.
+    Requests of pages arrive by `handle_request` and `drag_to`. Programs and scenes use the methods for mechanisms,
+    goals and settings; of these, only `open`, `open_gallery` and `open_scene` make undo steps. Methods that change the
+    mechanism, goals or settings take `lock`, and the parts of the session rely on that. States arrive from the thread
+    of the solver, which never takes `lock`.
 
     Args:
         send_event, send_frame: receive events and packed state frames; called from any thread, must not block.
@@ -66,14 +67,14 @@ class Session:
         collision_monitor: collision checks in the background.
         state_subscribers: functions of programs that are called with each state.
         broadcaster: sends the events that keep pages up to date.
-        slot: makes and installs solver sessions.
-        editor: goals, objectives and solver settings.
+        installer: makes and installs solver sessions.
+        editor: goals, objectives, solver settings and configuration.
         obstacles: collision settings and obstacles.
         undo: snapshots and undo steps.
         dragging: drags.
         loader: opens mechanisms and scenes.
-        playback: records and plays motions.
-        clock: animations and periodic events.
+        recording_and_playback: records and plays motions.
+        clock: advances animations and sends periodic events.
 
     Example:
         >>> from mechanik.studio.session import Session
@@ -115,22 +116,22 @@ class Session:
             state_subscribers=self.state_subscribers,
         )
         self.broadcaster = Broadcaster(shared)
-        self.slot = ModelSlot(shared, self.broadcaster)
+        self.installer = SolverSessionInstaller(shared, self.broadcaster)
         self.editor = SessionEditor(shared, self.broadcaster)
         self.obstacles = ObstacleEditor(shared, self.editor)
-        self.undo = UndoSteps(shared, self.broadcaster, self.slot, self.editor)
+        self.undo = UndoSteps(shared, self.broadcaster, self.installer, self.editor)
         self.dragging = Dragging(shared, self.broadcaster, self.obstacles, self.undo)
         self.loader = ModelLoader(
             key,
             shared,
             broadcaster=self.broadcaster,
-            slot=self.slot,
+            installer=self.installer,
             editor=self.editor,
             undo=self.undo,
             dragging=self.dragging,
         )
-        self.playback = Playback(shared, self.broadcaster, self.editor)
-        self.clock = SessionClock(shared, self.loader, self.playback)
+        self.recording_and_playback = RecordingAndPlayback(shared, self.broadcaster, self.editor)
+        self.clock = SessionClock(shared, self.loader, self.recording_and_playback)
 
     # ---- state ------------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class Session:
     @property
     def solver_session_count(self) -> int:
         """Number of solver sessions made so far."""
-        return self.slot.solver_session_count
+        return self.installer.solver_session_count
 
     @property
     def alternatives(self) -> AlternativeSearch:
@@ -195,7 +196,7 @@ class Session:
 
     @property
     def collision_text(self) -> str:
-        """Description of the deepest collision of the newest check; empty: none."""
+        """Description of the deepest collision of the newest check, and the number of others; empty: no collision."""
         return self.collision_monitor.text
 
     @property
@@ -205,7 +206,7 @@ class Session:
 
     @property
     def file_bytes(self) -> int:
-        """Size of the mesh files of the mechanism and of those in the undo history, bytes."""
+        """Size of the uploaded files of the mechanism and of the mechanisms in the undo history, bytes."""
         solver_session = self.state.solver_session
         return 0 if solver_session is None else self.history.file_bytes(solver_session.model)
 
@@ -226,7 +227,7 @@ class Session:
             handlers.handle_request(self, request)
 
     def drag_to(self, update: DragUpdate) -> None:
-        """Apply a drag update; the first state frame that includes the update has its tag.
+        """Apply a drag update; state frames that include the update have its tag, or that of a newer one.
 
         Raises:
             InvalidOperation: no such drag was started.
@@ -238,14 +239,14 @@ class Session:
     def send_everything(self) -> None:
         """Send the whole state, except alternative solutions, to a page that has just connected.
 
-        Status text and readouts follow with the next tick.
+        Status text and readouts follow with a later tick.
         """
         with self.lock:
             self.broadcaster.send_everything()
             self.clock.resend_status()
 
     def tick(self, now: float) -> None:
-        """Advance animations, playback and status texts.
+        """Advance animations and playback, and send the events that are due.
 
         Args:
             now: monotonic time, s.

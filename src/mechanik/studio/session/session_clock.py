@@ -1,4 +1,4 @@
-"""Clock of a session: status texts, playback of recordings, animated scenes, and rate-limited events."""
+"""Status text, recording and playback of a session, and its clock, which drives animations and periodic events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_NAMED_DOFS = 4
 
 
 def status_text(solver_session: SolverSession, collision_text: str = "") -> tuple[str, str]:
-    """Return the name of the status, one of `STATUSES`, and a text of sentences for users, which may be empty.
+    """Return the name of the status (one of `message_codec.STATUSES`) and sentences for users, which may be empty.
 
     Args:
         solver_session: the solver.
@@ -71,7 +71,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-class Playback:
+class RecordingAndPlayback:
     """Records motions of a session and plays them; call with the session's lock held."""
 
     def __init__(self, shared: SharedParts, broadcaster: Broadcaster, editor: SessionEditor) -> None:
@@ -88,8 +88,10 @@ class Playback:
             self._recorder.stop(active.q)
         self._output.broadcast(self._recorder.info())
 
-    def start(self, speed: float, looped: bool) -> None:
-        """Play the recording from the present playback time, and suspend the solver.
+    def start_playback(self, speed: float, looped: bool) -> None:
+        """Play the recording, and suspend the solver; a running recording ends first.
+
+        Playback starts at the present playback time, or at 0 if this is the end of the recording.
 
         Args:
             speed: seconds of the recording per second of real time.
@@ -102,19 +104,19 @@ class Playback:
         if self._recorder.is_recording:
             self._recorder.stop(active.q)
         self._recorder.play(speed, looped)
-        active.set_muted(True)
+        active.set_suspended(True)
         self._output.broadcast(self._recorder.info())
 
-    def stop(self) -> None:
+    def stop_playback(self) -> None:
         """Stop playback at the configuration that was shown last; enabled goals that are not pinned follow."""
         active = self._state.active
         self._recorder.is_playing = False
         self._editor.move_with_goals(self._recorder.seek(self._recorder.time))
-        active.set_muted(False)
+        active.set_suspended(False)
         self._output.broadcast(self._recorder.info())
 
     def seek(self, time: float) -> None:
-        """Show the recording at a time, s; if it is not playing, the mechanism stays there.
+        """Show the recording at a time, s; if it is not playing, the mechanism and its goals move there.
 
         Raises:
             InvalidOperation: a motion is being recorded, or nothing is recorded.
@@ -136,7 +138,7 @@ class Playback:
         active = self._state.active
         active.send_preview(self._recorder.tick(seconds), active.carried_link_poses())
         if not self._recorder.is_playing:
-            self.stop()
+            self.stop_playback()
 
 
 class RateLimiter:
@@ -166,16 +168,16 @@ MAX_SCENE_STEP_SECONDS = 0.1
 STATUS_RATE, COMPARISON_RATE, RECORDING_RATE = 10.0, 5.0, 5.0
 """Maximum rates of status texts, comparison rows and recorder states, per second."""
 MAX_STATUS_READS = 3
-"""Maximum number of reads of the status; the status is read again if a newer state has arrived meanwhile."""
+"""Maximum number of reads for one status text; the state is read again if a newer one has arrived meanwhile."""
 
 
 class SessionClock:
     """Advances the animations of a session and sends its periodic events; call with the session's lock held."""
 
-    def __init__(self, shared: SharedParts, loader: ModelLoader, playback: Playback) -> None:
+    def __init__(self, shared: SharedParts, loader: ModelLoader, recording_and_playback: RecordingAndPlayback) -> None:
         self._recorder, self._state, self._output = shared.recorder, shared.state, shared.output
         self._background, self._monitor = shared.background, shared.collision_monitor
-        self._loader, self._playback = loader, playback
+        self._loader, self._recording_and_playback = loader, recording_and_playback
         self._last_time: float | None = None
         self._status_limiter = RateLimiter(STATUS_RATE)
         self._comparison_limiter = RateLimiter(COMPARISON_RATE)
@@ -191,7 +193,7 @@ class SessionClock:
         tick_time = now if self._last_time is None else max(now, self._last_time)
         seconds = 0.0 if self._last_time is None else tick_time - self._last_time
         self._last_time = tick_time
-        self._playback.tick(seconds)
+        self._recording_and_playback.tick(seconds)
         self._tick_scene(min(seconds, MAX_SCENE_STEP_SECONDS))
         self._send_due_events(now)
 
@@ -200,7 +202,7 @@ class SessionClock:
         self._last_time = None
 
     def resend_status(self) -> None:
-        """Send the status text with the next tick, also if it has not changed."""
+        """Send the status text when it is next due, also if it has not changed."""
         self._last_status = None
 
     def _tick_scene(self, seconds: float) -> None:
@@ -212,13 +214,13 @@ class SessionClock:
                 scene.tick(seconds)
         except MechanikError as error:
             self._loader.close_scene()
-            self._output.broadcast(Notice("warning", f"The scene was stopped because of an error: {error}"))
+            self._output.broadcast(Notice("warning", f"The scene was closed because of an error: {error}"))
 
     def _send_due_events(self, now: float) -> None:
         if (alternatives := self._background.alternatives.poll()) is not None:
             self._output.broadcast(alternatives)
         if self._status_limiter.is_due(now):
-            self._send_status()
+            self._send_status_and_controls()
         comparison = self._background.comparison
         if comparison.methods and self._comparison_limiter.is_due(now):
             event = comparison.info()
@@ -234,7 +236,7 @@ class SessionClock:
                 self._recorder.is_full = False
                 self._output.broadcast(Notice("warning", "The recording has reached its maximum size and was stopped."))
 
-    def _send_status(self) -> None:
+    def _send_status_and_controls(self) -> None:
         status = self._make_status()
         if status != self._last_status:
             self._last_status = status

@@ -1,4 +1,7 @@
-"""Problem of a session in the form that its solvers take: objectives from goals and drags, adapted to a method."""
+"""Problem of a session in the form that its solvers take: objectives from goals and drags, adapted to a method.
+
+The module also validates solver options, and makes and updates live solvers.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ from mechanik.studio.session.edit_state import (
     CollisionSettings,
     EditState,
     InteractiveGoal,
-    write_limits,
+    write_limits_and_rest_values,
 )
 from mechanik.studio.session.frame_packer import link_axis
 from mechanik.studio.session.loaded_model import LoadedModel
@@ -79,7 +82,7 @@ def make_objective(goal: InteractiveGoal, terrain: Terrain | None = None) -> Obj
         if terrain is None:
             raise ObjectiveError("there is no terrain; open a scene with terrain, such as the rover")
         return OnTerrain(goal.link, terrain, goal.at, goal.sizes[0], **options)
-    return _MAKERS[goal.kind](goal, options)
+    return _OBJECTIVE_MAKERS[goal.kind](goal, options)
 
 
 def _pose_goal(goal: InteractiveGoal, options: ObjectiveOptions) -> Objective:
@@ -95,7 +98,7 @@ def _z_axis(goal: InteractiveGoal) -> Array:
     return goal.X[:3, 2]
 
 
-_MAKERS: dict[GoalKind, Callable[[InteractiveGoal, ObjectiveOptions], Objective]] = {
+_OBJECTIVE_MAKERS: dict[GoalKind, Callable[[InteractiveGoal, ObjectiveOptions], Objective]] = {
     "point": lambda goal, options: PositionGoal(goal.link, _position(goal), goal.at, **options),
     "pose": _pose_goal,
     "orientation": lambda goal, options: OrientationGoal(goal.link, goal.X[:3, :3], **options),
@@ -190,7 +193,7 @@ PROBLEM_FIELDS = ("goals", "locked_dofs", "solver", "options", "objectives", "te
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drag:
-    """The goal, dof or obstacle that is dragged, with its newest value.
+    """The goal, dof or obstacle that is dragged, and the newest value of a dragged dof.
 
     Attributes:
         kind: what is dragged; a dragged link is a goal.
@@ -377,10 +380,10 @@ If pinned goals conflict with other goals, most of the error remains at the othe
 def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     """Return the problem in the form that a method supports.
 
-    Nothing changes for "lm". For other methods, weights replace priority levels, and a soft objective gets no higher
-    level than required ones. Soft objectives are left out if the method does not support them. If then no objective is
-    left and the method supports loops, "lm" replaces the method. Other settings that the method does not support stay
-    in the problem, and the method rejects them.
+    For "lm", the objectives do not change. For other methods, weights replace the priority levels of required
+    objectives, and a soft objective gets no higher priority than any required one. Soft objectives are left out if the
+    method does not support them; if it supports loops and there are no required objectives, "lm" replaces the method
+    instead. Other settings that the method does not support stay in the problem, and the method rejects them.
 
     Args:
         spec: the problem.
@@ -532,5 +535,5 @@ def update_limits_and_solver(
 ) -> SolveSpec:
     """Write limits and rest values of an edit state to the mechanism, then call `update_live_solver`."""
     with live.edit() as mechanism:
-        write_limits(mechanism, model.index.dofs, edit_state)
+        write_limits_and_rest_values(mechanism, model.index.dofs, edit_state)
         return update_live_solver(live, spec, previous_spec)

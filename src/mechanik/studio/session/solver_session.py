@@ -29,7 +29,7 @@ from mechanik.studio.session.edit_state import (
     InteractiveGoal,
     goal_terrains,
     same_goal_settings,
-    same_limits,
+    same_limits_and_rest_values,
 )
 from mechanik.studio.session.frame_packer import FramePacker, FrameStatus
 from mechanik.studio.session.loaded_model import LoadedModel
@@ -156,8 +156,8 @@ class SolverOutputs(NamedTuple):
     session_number: int
 
 
-TICKET_BITS = 32
-"""Number of low bits of a tag of the live solver that hold the ticket, which is a counter of changes.
+CHANGE_COUNT_BITS = 32
+"""Number of low bits of a tag of the live solver that hold the number of changes.
 
 The higher bits hold the tag of the drag update.
 """
@@ -231,12 +231,12 @@ class SolverSession:
         self.drag: Drag | None = None
         self.drag_state = DragState()
         self.latest_state: LiveState | None = None
-        self._ticket, self._pause_depth = 0, 0
+        self._change_count, self._pause_depth = 0, 0
         self._outputs = outputs
         self._frame_lock = threading.RLock()
         self._sequence = count(1)
         self._assigned_q: Array | None = read_only(np.array(q))
-        self._is_closed = self._is_muted = False
+        self._is_closed = self._is_suspended = False
         self._colliders = ColliderCache(model)
         self._spec = make_solve_spec(
             edit_state, model.index.dofs, None, self._colliders.get(edit_state.collision_settings)
@@ -276,7 +276,7 @@ class SolverSession:
 
     @property
     def follows_solver(self) -> bool:
-        """Whether the solver runs, and no configuration was set after its newest state."""
+        """Whether the solver is not paused, and `q` is its newest state."""
         return self.running and self._assigned_q is None and self.latest_state is not None
 
     def carried_link_poses(self) -> dict[int, Array]:
@@ -330,8 +330,8 @@ class SolverSession:
                 self.resume()
 
     def resume(self) -> None:
-        """Start the solver, unless the user has paused it, or it is inside `paused`, muted or closed."""
-        can_run = self.running and not self._is_muted and not self._is_closed and not self._pause_depth
+        """Start the solver, unless the user has paused it, or it is inside `paused`, suspended or closed."""
+        can_run = self.running and not self._is_suspended and not self._is_closed and not self._pause_depth
         if can_run and not self.live.running:
             self.live.start()
 
@@ -343,10 +343,10 @@ class SolverSession:
             self.live.stop()
         self.send_frame()
 
-    def set_muted(self, muted: bool) -> None:
-        """Suspend the solver during playback, or end the suspension."""
-        self._is_muted = muted
-        if muted:
+    def set_suspended(self, suspended: bool) -> None:
+        """Suspend the solver, as during playback, or end the suspension."""
+        self._is_suspended = suspended
+        if suspended:
             self.live.stop()
         else:
             self.resume()
@@ -358,7 +358,7 @@ class SolverSession:
                 self.live.solve().result(SETTLE_SECONDS)
 
     def step(self) -> None:
-        """Run one iteration."""
+        """Run one iteration; see `LiveSolver.step`."""
         self.live.step()
 
     def close(self) -> None:
@@ -378,12 +378,12 @@ class SolverSession:
         if (
             not drag_changes_problem(drag, self.drag)
             and same_problem(edit_state, previous_edit_state)
-            and same_limits(edit_state, previous_edit_state)
+            and same_limits_and_rest_values(edit_state, previous_edit_state)
         ):
             self.edit_state, self.drag, self._spec, self._new_targets = edit_state, drag, spec, {}
             return
         try:
-            if same_limits(edit_state, previous_edit_state):
+            if same_limits_and_rest_values(edit_state, previous_edit_state):
                 self._update_solver(spec)
             else:
                 self._update_limits(edit_state, spec)
@@ -457,7 +457,7 @@ class SolverSession:
             if objective.name in goal_targets
         }
         if live_targets:
-            self._advance_ticket()
+            self._count_change()
             self.live.set_targets_unchecked(live_targets, self._live_tag)  # the poses of goals are checked already
         self._new_targets |= goal_targets
         self._continue(sends_frame=not live_targets)
@@ -532,7 +532,7 @@ class SolverSession:
                 return
             status = None if self._spec.goals or state.problem else "IDLE"
             self._send(
-                self.frame_packer, state.q, FrameStatus.from_state(state, state.tag >> TICKET_BITS, status=status)
+                self.frame_packer, state.q, FrameStatus.from_state(state, state.tag >> CHANGE_COUNT_BITS, status=status)
             )
             self.latest_state, self._assigned_q = state, None
         self._publish_state(state)
@@ -571,16 +571,16 @@ class SolverSession:
             self.send_frame()
 
     def _set_live_targets(self, targets: Any) -> None:
-        self._advance_ticket()
+        self._count_change()
         self.live.set_targets(targets, self._live_tag)
 
-    def _advance_ticket(self) -> None:
-        self._ticket = (self._ticket + 1) % (1 << TICKET_BITS)
+    def _count_change(self) -> None:
+        self._change_count = (self._change_count + 1) % (1 << CHANGE_COUNT_BITS)
 
     @property
     def _live_tag(self) -> int:
-        """Tag of the newest change: tag of the newest drag update (high bits) and ticket (low `TICKET_BITS` bits)."""
-        return self.tag << TICKET_BITS | self._ticket
+        """Tag of the newest change: tag of the newest drag update (high bits) and number of changes (low bits)."""
+        return self.tag << CHANGE_COUNT_BITS | self._change_count
 
     def _update_solver(self, spec: SolveSpec) -> None:
         self._adapted_spec = update_live_solver(self.live, spec, self._adapted_spec)
@@ -603,7 +603,7 @@ class SessionState:
 
     Attributes:
         solver_session: mechanism and solver; None until a mechanism is opened.
-        scene: the running scene, or None.
+        scene: the open scene, or None.
         curves: polylines in the world.
         model_radius: radius of the bounding sphere of the mechanism, m.
         open_id: number of the last opening of a mechanism or scene; undo restores it.

@@ -76,7 +76,7 @@ MAX_STEPS = 200
 
 
 MAX_STORED_LINKS = 5_000
-"""Maximum number of links of all mechanisms in the undo steps, except that of the newest step.
+"""Maximum number of links of all mechanisms in the undo steps, without the links of the mechanism in the newest step.
 
 An edit of the structure makes another mechanism, and the step keeps the previous one in memory.
 """
