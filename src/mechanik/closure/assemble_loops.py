@@ -1,9 +1,10 @@
 """Forward kinematics of closed loops: given values of the driven joints, solve for all other joints on the same branch.
 
 `assemble` closes the loops near the start, and then moves the driven joints along a straight path to their values, by
-certified Newton steps if possible, otherwise by continuation along the branch. If the driven joints leave dofs free,
-the solution is a configuration locally nearest to the start. If the driven joints depend on each other, the independent
-joints are moved, and the values of the dependent joints are checked.
+certified Newton steps if possible, otherwise by continuation along the branch. `assembly_path` repeats this for a
+sequence of values. If the driven joints leave dofs free, the solution is a configuration locally nearest to the start.
+If the driven joints depend on each other, the independent joints are moved, and the values of the dependent joints are
+checked.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from mechanik.closure.driven_joints import (
     as_inputs,
     as_weights,
     shortest_closing_angles,
-    values_by_joint_name,
+    values_by_name,
 )
 from mechanik.closure.loop_system import LoopSystem, cached_loop_system
 from mechanik.closure.newton_step import newton_step_for
@@ -61,7 +62,7 @@ branch."""
 
 
 def close_loops(problem: ContinuationProblem, q: Array) -> tuple[Array, bool]:
-    """Close the loops near `q` (nq,), inside the limits; the driven joints keep their values if possible.
+    """Close the loops near `q` (nq,), from `q` clamped to the limits; the driven joints keep their values if possible.
 
     Returns:
         The configuration (nq,), and whether its loops are closed; if not, it has the smallest violation that was found.
@@ -155,10 +156,10 @@ def minimize_displacement(problem: ContinuationProblem, point: ContinuationPoint
         u = np.zeros_like(displacement)
         for _ in range(4):
             u = _null_space_part(np.where(is_frozen, 0.0, A[:, :-1]), np.where(is_frozen, 0.0, -displacement))
-            is_leaving = _leaves_limits(problem, point.q, u) & ~is_frozen
-            if not is_leaving.any():
+            exceeds_limit = _exceeds_limits(problem, point.q, u) & ~is_frozen
+            if not exceeds_limit.any():
                 break
-            is_frozen = is_frozen | is_leaving
+            is_frozen = is_frozen | exceeds_limit
         if float(np.linalg.norm(u)) < MIN_STEP or step_ratio < 1e-3:
             break
         q = np.clip(loops.step(point.q, step_ratio * u), loops.lower, loops.upper)
@@ -186,16 +187,16 @@ def _has_equal_limits(problem: ContinuationProblem) -> np.ndarray[tuple[int], np
     return (problem.loops.columns >= 0) & (problem.loops.lower[k] == problem.loops.upper[k])
 
 
-def _leaves_limits(problem: ContinuationProblem, q: Array, u: Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _exceeds_limits(problem: ContinuationProblem, q: Array, u: Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the mask (nv,) of the dofs at a limit that the step `u` (nv,) would move beyond the limit."""
     loops = problem.loops
     k = np.maximum(loops.columns, 0)
-    is_leaving = ((u > 0) & (q[k] >= loops.upper[k] - 1e-12)) | ((u < 0) & (q[k] <= loops.lower[k] + 1e-12))
-    return (loops.columns >= 0) & is_leaving
+    exceeds_limit = ((u > 0) & (q[k] >= loops.upper[k] - 1e-12)) | ((u < 0) & (q[k] <= loops.lower[k] + 1e-12))
+    return (loops.columns >= 0) & exceeds_limit
 
 
 PERTURBATION = 0.05
-"""Length of the random step to a generic configuration, scaled units; at a dead point the ranks would be too low."""
+"""Length of a random step, scaled units; it leaves a singular configuration, where the ranks would be too low."""
 RANK_THRESHOLD = 1e-6
 """Singular values below this count as zero; relative to the largest for loops, absolute for inputs."""
 
@@ -204,7 +205,8 @@ def independent_inputs(loops: LoopSystem, inputs: DrivenJoints, q: Array) -> tup
     """Split driven joints into independent joints, in the order given, and dependent joints.
 
     Returns:
-        The names of the independent joints, and for each dependent joint the independent joints that determine it.
+        The names of the independent joints, and for each dependent joint the names of the independent joints that
+        determine it; no names if it cannot move.
     """
     rng = np.random.default_rng(0)
     null_vectors = _null_space(loops.residual(q)[1])
@@ -259,8 +261,8 @@ def _unit_vector(x: Array) -> Array:
 MAX_START_RESIDUAL = 0.01
 """Residual (scaled units) above which the loops of the start count as open; such a start is on no branch."""
 NEAR_CHANGE_POINT_RATIO = 1e-3
-"""Ratio to the largest singular value; if the smallest is below it, the goal is near a change point and is interpolated
-from both sides."""
+"""Ratio to the largest singular value; if the smallest is below it, the goal is near a change point, and its
+configuration is interpolated from both sides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -486,7 +488,7 @@ def _as_input_sequences(mechanism: Mechanism, inputs: InputValues) -> dict[str, 
             f"inputs must be given by name, such as {{'crank_joint': angles}} with angles of shape (T,), not {inputs!r}"
         )
     values: dict[str, Array] = {}
-    for name, sequence in values_by_joint_name(mechanism, inputs).items():
+    for name, sequence in values_by_name(mechanism, inputs).items():
         try:
             numbers = np.asarray(sequence, dtype=np.float64)
         except (TypeError, ValueError):

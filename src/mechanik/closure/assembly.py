@@ -1,4 +1,4 @@
-"""Result of `Mechanism.assemble`, and the functions that create it from a finished continuation.
+"""Result of `Mechanism.assemble`, and the functions that create it after a continuation.
 
 A driven joint may be immobile although the linear analysis shows a motion (an infinitesimal mechanism). The simplest
 case is two bars stretched on a line: for a step normal to the line, the residual is zero to first order but increases
@@ -43,8 +43,8 @@ class PassedSingularity:
     Attributes:
         kind: at a "change point" two branches cross, and the path continues on the same branch. At a "dead point" the
             driven joints cannot move further, and the path ends.
-        q: (nq,) configuration. At a dead point it is exact; at a change point it is within 1e-5 (rad, or lengths in
-            units of the mechanism's size).
+        q: (nq,) configuration. At a dead point it is exact, unless the driven joints leave dofs free; at a change point
+            it is within 1e-5 (rad, or lengths divided by a third of the mechanism's reach).
 
     Example:
         >>> four_bar = mk.gallery.four_bar()
@@ -64,19 +64,20 @@ class Assembly:
     Attributes:
         mechanism: the mechanism; its present configuration does not change.
         inputs: requested values of the driven joints by name, (n,) each, m or rad.
-        q: (nq,) configuration with closed loops, and the driven joints at their values, or as near as possible on this
-            branch.
-        success: whether the loops are closed to 1e-9 (rad, or lengths in units of the mechanism's size), and the driven
-            joints are within 2e-8 of their values (m, rad). Near a dead point rounding errors do not allow a smaller
-            tolerance.
-        status: CONVERGED; CLOSEST if the driven joints cannot reach their values; NOT_CLOSED if the loops cannot be
-            closed (q has the smallest gap that was found); STALLED if the branch was lost; TIMEOUT if the path is too
-            long (pass this assembly as `q0` to continue).
-        message: the reason, as a sentence.
-        input_errors: distance of each driven joint from its value by name, m or rad, not reduced by full rotations.
+        q: (nq,) configuration with closed loops, and the driven joints at their values or as near as was found; with
+            status NOT_CLOSED, the configuration with the smallest violation that was found.
+        success: whether the status is CONVERGED. Then the loops are closed to 1e-9 (rad, or lengths divided by a third
+            of the mechanism's reach), all joints are inside their limits, and the driven joints are within 2e-8 of
+            their values (m, rad). Near a dead point rounding errors do not allow a smaller tolerance.
+        status: CONVERGED; CLOSEST if the driven joints do not reach their values inside the limits; NOT_CLOSED if the
+            loops cannot be closed; STALLED if the branch was lost; TIMEOUT if the path is too long (pass this
+            assembly as `q0` to continue).
+        message: the result, or the reason of a failure.
+        input_errors: distance of each driven joint from its value by name, m or rad. Full rotations count, except for
+            spherical joints and closing joints with several rotation axes.
         singularities: singular configurations on the path, in order.
-        heading: (nv,) direction of motion at `q`, m and rad per unit of the path parameter; zero without motion. A
-            continuation that starts at a change point needs the heading to stay on its branch.
+        heading: (nv,) direction of motion at `q`, in m and rad, of any length; zero if it is unknown. A continuation
+            that starts at a change point needs the heading to stay on its branch.
         closing_angles: angle of each driven joint that closes a loop and rotates about one axis, by joint name, rad.
             These joints have no value in `q`, so their full rotations are counted here.
 
@@ -158,7 +159,7 @@ class Assembly:
         singularity = find_singularity(self.mechanism, objectives, self.q, np.ones(self.mechanism.nv, dtype=np.bool_))
         if not self.is_at_dead_point or "dead point" in singularity.kinds:
             return singularity
-        # if the loop Jacobian loses rank too, the analysis misses the dead point that the continuation has found
+        # if the loop Jacobian loses rank too, the analysis misses the dead point at which the path has ended
         motion = dict(zip(self.mechanism.space.v_names, self.heading.tolist(), strict=True))
         dead_point = SingularDirection("dead point", 0.0, MappingProxyType(motion))
         other_directions = (direction for direction in singularity.directions if direction.kind != "dead point")
@@ -188,7 +189,7 @@ class Assembly:
 
 
 MAX_CLOSURE_ERROR = 1e-9
-"""Largest error of a closed loop: rad, and m or lengths in units of the mechanism's size."""
+"""Largest residual of a closed loop, and largest violation of a limit: scaled units, or m and rad."""
 MAX_INPUT_ERROR = 2e-8
 """Largest error of a driven joint at its value, m and rad. At a dead point only half of the digits are known."""
 
@@ -196,10 +197,10 @@ MAX_INPUT_ERROR = 2e-8
 def make_assembly(
     problem: ContinuationProblem, continuation: Continuation, point: ContinuationPoint, heading: Array
 ) -> Assembly:
-    """Make the assembly for a continuation that reached its goal `point`.
+    """Make the assembly for a continuation that ended at its goal `point`.
 
     Args:
-        heading: (nv,) direction of motion at `point`, m and rad per unit of the path parameter.
+        heading: (nv,) heading of the assembly.
     """
     inputs, loops = problem.inputs, problem.loops
     q = inputs.with_values(point.q, point.s)
@@ -238,7 +239,7 @@ def summary_text(loops: LoopSystem, errors: Mapping[str, float], change_points: 
 
 
 def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
-    """Make the assembly for loops that could not be closed; `q` (nq,) has the smallest gap that was found."""
+    """Make the assembly for loops that could not be closed; `q` (nq,) has the smallest violation that was found."""
     loops, inputs = problem.loops, problem.inputs
     text = "the loops cannot be closed, or the joint constraints cannot be satisfied"
     errors, zero_heading = inputs.errors(q, 0.0), np.zeros(loops.n)
@@ -265,8 +266,8 @@ def unclosed_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
 def nearest_assembly(problem: ContinuationProblem, continuation: Continuation) -> Assembly:
     """Make the assembly for a continuation that stopped before its goal.
 
-    With several driven joints, a configuration that is not on the straight path may be nearer to their values; a solve
-    from the last point searches for such a configuration.
+    With several driven joints or free dofs, a configuration that is not on the straight path may be nearer to the
+    goal; a solve from the last point searches for it.
     """
     loops, inputs, present_point = problem.loops, problem.inputs, continuation.present_point
     q = present_point.q
@@ -321,17 +322,15 @@ def _is_closed(loops: LoopSystem, q: Array) -> bool:
 
 
 MIN_DISTANCE = 0.01
-"""Scaled units (rad, or lengths in units of the mechanism's size); a continuation that is stuck within this distance of
-its start has not moved.
-"""
+"""Length of a motion or of a path, scaled units (see `loop_system`), up to which a continuation has not moved."""
 MIN_GAIN = 2e-5
-"""Progress along the path (scaled units) below which there is no motion. Loops count as closed up to 1e-10, and their
-error increases with the square of the step, so an immobile mechanism seems to move about this far.
+"""Progress along the path (scaled units) below which there is no motion. In this test loops count as closed up to
+1e-10, and the residual increases with the square of the step, so an immobile mechanism seems to move about this far.
 """
 
 
 def is_immobile(continuation: Continuation) -> bool:
-    """Return whether a continuation stopped at its start, and no branch from there moves the driven joints forward."""
+    """Return whether a continuation stayed at its start, and no branch from there moves the driven joints forward."""
     start = continuation.points[0]
     if float(np.linalg.norm(continuation.problem.difference(start, continuation.present_point))) > MIN_DISTANCE:
         return False
@@ -339,7 +338,7 @@ def is_immobile(continuation: Continuation) -> bool:
 
 
 def immobile_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
-    """Make the assembly for driven joints that cannot move from `q` (nq,); their names are in the message."""
+    """Make the assembly for driven joints that cannot move from `q` (nq,); the message names them."""
     loops, inputs = problem.loops, problem.inputs
     errors = inputs.errors(q, 0.0)
     immobile_names = [name for name in inputs.values if _is_immobile_alone(problem, name, q)] or list(inputs.values)

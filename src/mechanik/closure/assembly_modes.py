@@ -32,10 +32,9 @@ from mechanik.validation import as_number, as_rng, format_count
 STARTS_PER_BLOCK = 64
 """Number of starts in the first block; later blocks have up to four times as many."""
 ATTEMPTS_WITHOUT_NEW_MODE = 120
-"""Minimum number of successive converged attempts without a new mode before the search from starts ends. This number
-must also reach the number of converged attempts up to the last new mode. More attempts cost time and make missing modes
-less likely: for Dietmaier's platform, which has 40 modes, 1 attempt in 4 converges, and the rarest mode needs 3000
-starts.
+"""The search from starts ends after this number of successive converged attempts without a new mode, or after as many
+as were made up to the last new mode, if these are more. More attempts cost time and make missing modes less likely: for
+Dietmaier's platform, which has 40 modes, 1 attempt in 4 converges, and the rarest mode needs 3000 starts.
 """
 MIN_HITS = 2
 """A mode that was found less often is rare."""
@@ -44,7 +43,7 @@ CURVES_WITHOUT_NEW_MODE = 2
 MAX_MODES_WITHOUT_CURVES = 2
 """No curves are followed if there are at most this many modes and none of them is rare."""
 MAX_MULTI_DOF_MODES = 64
-"""The search from starts ends if there are more configurations with two or more free dofs."""
+"""The search from starts ends if it has found more configurations with two or more free dofs."""
 MAX_CURVE_STEPS = 2000
 """Maximum number of steps along a curve."""
 
@@ -99,9 +98,9 @@ class ModeSearch:
                 break
 
     def follow_curves(self) -> None:
-        """Follow curves, from the rarest modes first, until no mode is rare and no new mode is found.
+        """Follow curves, from the rarest modes first, until no mode is rare and new modes are unlikely.
 
-        No curve is followed if there are at most two modes and none of them is rare.
+        The search also ends if a curve was followed from each mode for each driven joint.
         """
         names, followed_curves = list(self.values), set[tuple[int, str]]()
         curves_without_new_mode = 0
@@ -184,9 +183,9 @@ SELF_MOTION_SAMPLES = 8
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AssemblyModes:
-    """The distinct configurations with closed loops, driven joints at their values and all joints inside their limits.
+    """Distinct configurations with closed loops, driven joints at their values and all joints inside their limits.
 
-    Configurations that differ by full rotations are the same mode.
+    Configurations that differ by full rotations are the same mode. There is no proof that all modes were found.
 
     Attributes:
         q: (k, nq) configurations, nearest to `q0` first.
@@ -199,7 +198,7 @@ class AssemblyModes:
         attempts: number of descents, each from another start.
         chance_of_more: estimated probability that the next converged attempt leads to a new mode (I. J. Good 1953): the
             number of modes that were found once, at least 3, divided by the number of converged attempts, at least 3.
-            There is no proof that all modes were found. 0 if input values are outside the joint limits.
+            0 if input values are outside the joint limits.
 
     Example:
         >>> modes = mk.gallery.four_bar().assembly_modes({"crank_joint": 1.2})

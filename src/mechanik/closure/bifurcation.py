@@ -29,9 +29,9 @@ from mechanik.spatial.array import Array
 DIFFERENCE_STEP = 1e-4
 """Step of the finite differences for second derivatives, scaled units."""
 MIN_CURVATURE = 1e-6
-"""Second derivatives below this count as zero (rounding)."""
+"""Values of the quadratic forms below this count as zero (rounding)."""
 PROBE_DISTANCE = 0.02
-"""Length of the trial step along a candidate direction, scaled units."""
+"""Length of a trial step along a branch, scaled units."""
 RANDOM_STARTS, MAX_DIRECTIONS = 24, 6
 """Number of random starts in the search for zeros of the quadratic forms, and the maximum number of zeros."""
 
@@ -111,7 +111,7 @@ def _candidate_directions(
 
 
 def _steepest_directions(present_point: ContinuationPoint, second_derivatives: Array) -> Array:
-    """Return unit directions (k, k), in descending order of the second-order change of s.
+    """Return unit directions (k, k) as coefficients of the null vectors, by descending second-order change of s.
 
     At a dead point no direction changes s to first order. Directions with a nonzero second-order change do not move
     dofs that have no effect on s.
@@ -202,11 +202,11 @@ SAMPLE_OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
 
 
 def solve_at_change_point(continuation: Continuation, s: float) -> tuple[ContinuationPoint, Array] | None:
-    """Return the point of the branch at s near a change point, and its direction (n + 1,).
+    """Find the point of the branch at s near a change point by interpolation.
 
     Returns:
-        The point and the direction; None if the branch cannot be followed on both sides, or if the residual at an
-        interpolation point or at the result is too large.
+        The point and the direction (n + 1,) of the branch; None if the branch cannot be followed on both sides, or if
+        the residual at an interpolation point or at the result is too large.
     """
     problem = continuation.problem
     regular_point = _regular_point(continuation, s)

@@ -6,8 +6,8 @@ and s. The predictor is a step along the tangent; the corrector is Newton's meth
 normal to the tangent (E. L. Allgower, K. Georg, "Numerical Continuation Methods", Springer 1990). s increases while the
 driven joints approach their goal. A point at which s changes from increasing to decreasing is a dead point. At a change
 point two branches cross, A loses rank, and the sign of a determinant changes; the continuation passes it with one
-straight step that starts well before and ends well after it. The sign may also change between two branches that only
-come close, but there the curve bends, and the steps get shorter until they follow the bend.
+straight step across it. The sign may also change between two branches that only come close, but there the curve bends,
+and the steps get shorter until they follow the bend.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class ContinuationPoint:
         )
 
     def relative_singular_value(self, rank: int) -> float:
-        """Return the `rank`-th singular value of A, counted from 1, relative to the largest; zero if A has fewer."""
+        """Return the `rank`-th singular value of A, counted from 1, as a ratio to the largest.
+
+        0 if A has fewer singular values; 1 if `rank` is 0 or A has no rows.
+        """
         if rank == 0 or not len(self.singular_values):
             return 1.0
         return (
@@ -146,7 +149,7 @@ class ContinuationProblem:
         return np.append(self.loops.scaled_difference(a.q, b.q), b.s - a.s)
 
     def is_same(self, a: Array, b: Array) -> bool:
-        """Return whether two configurations are equal to 1e-6 (rad, m), up to full rotations of hinges."""
+        """Return whether two configurations are equal to 1e-6 (rad, m), up to full rotations of single dofs."""
         u = self.loops.scaled_difference(a, b) * self.loops.unit
         is_angle = self.loops.mechanism.space.rotates & (self.loops.columns >= 0)
         u = np.where(is_angle, u - 2 * np.pi * np.round(u / (2 * np.pi)), u)
@@ -157,8 +160,8 @@ class ContinuationProblem:
     ) -> ContinuationPoint:
         """Project (q, s) onto the curve by Newton's method, with least-norm steps normal to `normals` (k, n + 1).
 
-        The iteration ends if the largest residual is below `tolerance`, or if a step does not decrease the residual;
-        that step is discarded.
+        The iteration ends if the largest residual is below `tolerance`, after `steps` steps, or if a step does not
+        decrease the residual; that step is discarded.
         """
         e, A = self.residual(q, s)
         error = float(np.abs(e).max(initial=0.0))
@@ -246,7 +249,7 @@ MAX_DEVIATION_RATIO = 0.3
 MIN_FIRST_STEP = 0.02
 """Shortest first step away from a change point, scaled units; tangents are inaccurate nearer to the change point."""
 NEAR_SINGULAR_RATIO = 1e-4
-"""Ratio to the largest singular value; if the smallest is below it, tangents are inaccurate. A step must not end so
+"""Ratio to the largest singular value; if the smallest is below it, tangents are inaccurate. A step should not end so
 near a change point.
 """
 DEAD_POINT_TOLERANCE = 1e-9
@@ -254,11 +257,11 @@ DEAD_POINT_TOLERANCE = 1e-9
 LIMIT_TOLERANCE = 1e-11
 """Largest violation of a limit that is accepted, scaled units."""
 MAX_STEPS = 20_000
-"""Maximum number of steps in a call: about 400 rotations of a four-bar's crank, a few seconds. Longer paths need
-several calls.
+"""Default of the maximum number of steps in a call: about 400 rotations of a four-bar's crank, a few seconds. Longer
+paths need several calls.
 """
 STORED_POINTS = 200
-"""Number of last points to store, in addition to the first point."""
+"""Number of last points that stay stored, in addition to the first point."""
 ON_CURVE_TOLERANCE = 1e-10
 """Largest residual of a point that counts as on the curve, scaled units."""
 
@@ -277,7 +280,7 @@ class Continuation:
         stop_reason: reason why the continuation has stopped: "dead point", "limit", "stuck", "conflict" or "steps"
             (maximum number of steps reached); empty if it can continue.
         limit_name: name of the joint or dof whose limit has stopped the continuation.
-        step_length: maximum length of the next step, scaled units.
+        step_length: desired length of the next step, scaled units.
         sign: -1 if s decreases along the curve, else 1.
         ignore_limits: whether limits are ignored.
         step_count: number of steps so far.
@@ -332,7 +335,10 @@ class Continuation:
             self.stop_reason = self.stop_reason or "steps"
 
     def curve_point(self, s: float) -> ContinuationPoint:
-        """Return the point of the stored curve at s; if there is none, return a point with a large `error`."""
+        """Return the point of the stored curve at s.
+
+        If it is not found, the returned point has a large `error` or another s.
+        """
         if len(self.points) == 1:
             return self.problem.project_at(self.present_point.q, s)
         last_index = len(self.points) - 1
@@ -407,9 +413,13 @@ class Continuation:
         return zero_points
 
     def _step(self, h: float, max_step_length: float) -> tuple[ContinuationPoint, Array, float] | None:
-        """Make a step of length `h` or less along the branch; return the new point, its tangent and the length.
+        """Make a step along the branch; return the new point, its tangent and the length of the step.
 
         Return None and set `stop_reason` if no step is acceptable.
+
+        Args:
+            h: desired length; the step may be shorter, or longer if it would end near a change point.
+            max_step_length: maximum of `step_length` for the next step.
         """
         present_point, t = self.present_point, self.tangent
         while True:
@@ -520,9 +530,9 @@ class Continuation:
     def _first_limit(
         self, present_point: ContinuationPoint, t: Array, end_point: ContinuationPoint, h: float, goal: float
     ) -> tuple[ContinuationPoint, Array] | None:
-        """Return the first point of a step at a limit, and its tangent; None if no limit is crossed.
+        """Return the first point of a step at a limit, and its tangent; None if no limit is crossed before the goal.
 
-        The dof at the limit is frozen if free dofs remain; else the continuation stops.
+        The dof at the limit is frozen if s can still advance without it; otherwise the continuation stops.
         """
         problem, loops = self.problem, self.problem.loops
         violation, name = problem.limit_violation(end_point.q)
@@ -554,7 +564,7 @@ class Continuation:
         return limit_point, self._tangent(limit_point, t)
 
     def _release_frozen_dofs(self) -> None:
-        """Release frozen dofs whose next motion leads away from their limit, to the inside."""
+        """Release frozen dofs whose next motion does not lead beyond their limit."""
         problem = self.problem
         if not problem.frozen_dofs.any():
             return
@@ -563,10 +573,10 @@ class Continuation:
         free_point = problem.point_at(q, self.present_point.s)
         direction = free_point.null_space_part(problem.s_axis, free_point.rank)
         k = np.maximum(problem.loops.columns, 0)
-        is_leaving = ((direction[:-1] > 0) & (q[k] >= problem.loops.upper[k] - 1e-9)) | (
+        exceeds_limit = ((direction[:-1] > 0) & (q[k] >= problem.loops.upper[k] - 1e-9)) | (
             (direction[:-1] < 0) & (q[k] <= problem.loops.lower[k] + 1e-9)
         )
-        problem.frozen_dofs[:] = was_frozen & is_leaving
+        problem.frozen_dofs[:] = was_frozen & exceeds_limit
         if (problem.frozen_dofs != was_frozen).any():
             present_point = problem.point_at(q, self.present_point.s)
             self.points[-1], self.rank = present_point, present_point.rank

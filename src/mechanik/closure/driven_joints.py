@@ -3,8 +3,8 @@
 The path parameter s increases from 0 to `DrivenJoints.path_length`, the length of the path of all inputs in scaled
 units (rad, or lengths divided by `LoopSystem.length_unit`). An input that is a single value of q changes linearly in s.
 A spherical joint rotates at a constant rate about one axis. A closing joint (a joint that closes a loop) translates
-linearly and rotates like a spherical joint. It has no value in q; its value follows from its residual relative to the
-goal. If a closing joint rotates about a single axis, full rotations are counted along the path.
+linearly and rotates like a spherical joint. A closing joint has no value in q; its value is the goal plus the residual.
+If it rotates about a single axis, full rotations are counted along the path.
 """
 
 from __future__ import annotations
@@ -35,13 +35,11 @@ def as_inputs(mechanism: Mechanism, inputs: InputValues | None) -> dict[str, Arr
     """Validate input values and return them by joint or dof name, (n,) each."""
     if inputs is None:
         return {}
-    return as_values_by_name(
-        values_by_joint_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "input"
-    )
+    return as_values_by_name(values_by_name(mechanism, inputs) if isinstance(inputs, Mapping) else inputs, "input")
 
 
-def values_by_joint_name(mechanism: Mechanism, inputs: InputValues) -> dict[str, ArrayLike]:
-    """Replace joints by their names in a mapping whose keys are joints or names.
+def values_by_name(mechanism: Mechanism, inputs: InputValues) -> dict[str, ArrayLike]:
+    """Return values by joint or dof name, from a mapping whose keys are joints or names.
 
     Raises:
         ShapeError: if a value is None, or a joint is given twice.
@@ -93,9 +91,10 @@ class DrivenJoints:
         """Create the relations of the inputs, and start the path at `q`.
 
         Args:
+            loops: the loop equations.
             values: goal values by joint or dof name, (n,) each, m or rad.
             q: (nq,) start of the path.
-            ignore_limits: whether goal values may be outside the limits; they are clamped otherwise.
+            ignore_limits: whether goal values may be outside the limits; otherwise they are clamped.
             closing_angles: approximate angles (rad) at `q` of closing joints with a single rotation axis, by joint
                 name; full rotations are counted from these angles. Default: the angle that is stored in the joint.
         """

@@ -1,8 +1,9 @@
-"""Loop closures and joint constraints of a mechanism as one residual in scaled units.
+"""Loop closures and joint constraints of a mechanism as one residual in scaled units, and the violation of its limits.
 
 Scaled units: angles are in rad, and lengths are divided by a third of the mechanism's reach. So one tolerance fits all
 residuals. A step u (nv,) has one value for each dof; a unit of u moves the dof by its mobility weight (1 divided by the
-weight that the user gives), in scaled units. So in the step of least norm, dofs with larger mobility weights move more.
+weight that the user gives, within bounds), in scaled units. So in the step of least norm, dofs with larger mobility
+weights move more.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class LoopSystem:
     Attributes:
         mechanism: the mechanism.
         unit: (nv,) joint motion for a unit of u, rad or m.
-        length_unit: unit of length in scaled units, m.
+        length_unit: length that is 1 in scaled units, m.
         lower, upper: (nq,) joint limits, m and rad.
         columns: (nv,) index into q of each dof; -1 for dofs of spherical joints.
         relations: relations of all loop closures and joint constraints.
@@ -68,10 +69,9 @@ class LoopSystem:
         space = mechanism.space
         problem = compile_problem(mechanism, (), (), ProblemSettings([True] * space.nv, {}, [1.0] * space.nv))
         self.length_unit = problem.length_unit
-        dof_weights = np.clip(
-            as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3
-        )  # rank decisions need bounded ratios
-        self.unit = np.where(space.rotates, 1.0, self.length_unit) * dof_weights
+        # rank decisions need bounded ratios
+        mobility_weights = np.clip(as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3)
+        self.unit = np.where(space.rotates, 1.0, self.length_unit) * mobility_weights
         self.lower, self.upper = space.lower, space.upper
         self.columns = np.full(space.nv, -1)
         self.columns[space.scalars_v] = space.scalars_q

@@ -96,7 +96,7 @@ class NewtonStep:
         start, motion = q[self.q_indices], heading
         input_motion = (goal - start) / self._unit
         length, piece_count, finished_count = _norm(input_motion), 1, 0
-        # the passive joints move too, so the inputs move by less than MAX_STEP_LENGTH in a piece
+        # the passive joints move too, so the inputs move by much less than MAX_STEP_LENGTH in a piece
         if length > MAX_STEP_LENGTH * MAX_PIECES / 4:
             return None
         while finished_count < piece_count:
@@ -157,7 +157,7 @@ class NewtonStep:
 class _GroupStep:
     """Certified step for one group of loops that share dofs.
 
-    All columns are in scaled units. The derivatives at the end of a step are reused for the next step.
+    All derivatives are in scaled units. Those at the end of a step are reused for the next step.
     """
 
     def __init__(self, loops: LoopSystem, group: LoopGroup, driven_q: Indices) -> None:
@@ -243,7 +243,7 @@ class _GroupStep:
             problem.step[passive_columns] = -u
             problem.advance()
         # the derivatives were evaluated only at both ends of the tangent step: bound their change between the ends and
-        # around the step, where another branch may be; length² / 8: deviation of unit curvature from a chord
+        # around the step, where another branch may be; length² / 8: deviation of a curve of curvature 1 from its chord
         radius = 2.0 * correction + length * length / 8.0
         bound = B_norm * self._curvature * (J_norm + self._levers) * radius
         if not (error < RESIDUAL_TOLERANCE and relative_change + bound < MAX_CONTRACTION):
@@ -275,9 +275,9 @@ class _GroupStep:
 def _curvature_bounds(loops: LoopSystem, group: LoopGroup) -> tuple[float, float]:
     """Return two numbers, factor and levers: in a unit step, J changes by at most factor * (norm of J + levers).
 
-    A second derivative is a rotated column, at most as long as the column, and a unit step rotates it by at most the
-    square root of the number of dofs of the loop. A residual may omit directions, and columns of mimic joints may
-    cancel. So the levers (scaled units) are added: for each joint the reach, multiplied by the largest gear ratio.
+    The derivative of a column of J is a rotated column, at most as long as the column, and a unit step rotates it by at
+    most the square root of the number of dofs of the loop. A residual may omit directions, and columns of mimic joints
+    may cancel. So the levers (scaled units) are added: for each joint the reach, multiplied by the largest gear ratio.
     """
     blocks = group.problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
     ratios = [abs(coupling.ratio) for joint in loops.mechanism.joints.values() for coupling in joint.couplings]
