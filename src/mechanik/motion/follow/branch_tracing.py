@@ -2,8 +2,10 @@
 
 A continuation step starts at the extrapolation of the previous step. If its result deviates too much from the
 extrapolation, the step is halved until the deviation is small or the branch ends. A jump to another branch does not
-shrink with the step, so a trace stays on its branch. The s where the branch ends is located to a fraction of the
-distance between waypoints (E. L. Allgower, K. Georg, "Numerical Continuation Methods", Springer 1990).
+shrink with the step, so a trace stays on its branch. If the mechanism is redundant, a step starts at the current
+configuration instead, and it is halved if it is much longer than the previous step. The s where the branch ends is
+located to a fraction of the distance between waypoints (E. L. Allgower, K. Georg, "Numerical Continuation Methods",
+Springer 1990).
 """
 
 from __future__ import annotations
@@ -39,8 +41,7 @@ def branches_at(
         q_near: (nq,) preferred configuration: if only some of the found configurations are selected, the nearest to
             `q_near` is selected first.
         max_samples: largest number of samples, if the mechanism is redundant. If branches are searched from many
-            starts, as for mechanisms with loops, at most half as many branches are returned. A mechanism with loops can
-            have many branches: a hexapod has 64, because each strut can be rotated by pi.
+            starts, as for mechanisms with loops, at most half as many branches are returned.
         ignore_collisions: whether to include configurations that violate the clearance.
     """
     if problem.redundancy:
@@ -114,7 +115,7 @@ SMALL_DEVIATION = 2e-4
 MAX_FIRST_STEP = 0.02
 """rad or m: longest first step, which has no extrapolation from a previous step."""
 MAX_AVOIDANCE_STEP = 0.05
-"""rad or m: longest step around an obstacle."""
+"""rad or m: a step around an obstacle up to this length is accepted, however short the previous step was."""
 MAX_TRACE_STEP = 0.35
 """rad or m: longer steps are always halved."""
 
@@ -139,7 +140,7 @@ class TracedBranch:
 def trace_branches(problem: FollowProblem, q: Array, s: Array) -> list[TracedBranch]:
     """Trace a branch from each configuration q (K, nq) along the waypoints s (M,).
 
-    All branches are traced together, which takes little longer than tracing one branch.
+    All branches are traced together. If the problem is batched, this takes little longer than tracing one branch.
 
     Args:
         q: (K, nq) configurations that meet the goals at s[0].
@@ -189,7 +190,7 @@ def _continuation_step(
         q: (K, nq).
         dq_ds: (K, nv) derivative of q by s over the previous step; nan if there is none.
         s: (K,) parameters at the end of the step.
-        ds: (K,) lengths of the step in s.
+        ds: (K,) steps in s, negative if s decreases.
 
     Returns:
         Configurations (K, nq), derivatives by s (K, nv), and codes (K,). A possible jump has the code UNMET, or

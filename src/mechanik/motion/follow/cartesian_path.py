@@ -89,7 +89,6 @@ class CartesianPath(ABC):
         Args:
             poses: 2 or more, each a `Pose` or (4, 4).
         """
-
         X = as_poses(poses)
         return JoinedPath(tuple(Line(a, b) for a, b in itertools.pairwise(X)))
 
@@ -188,15 +187,18 @@ COLLINEAR_RATIO = 1e-9
 class Arc(CartesianPath):
     """A circular path: the origin moves on a circle while the frame rotates uniformly from start to end orientation.
 
+    `Arc.about` builds an arc from its centre, axis and angle.
+
     Args:
-        a, b: start and end, each a `Pose` or (4, 4).
+        a: start, a `Pose` or (4, 4).
         through: a point (3,) in m on the circle between the ends; or a pose, whose orientation is ignored.
+        b: end, a `Pose` or (4, 4).
 
     Attributes:
         a: (4, 4) start.
         centre: (3,) centre of the circle, m.
         axis: (3,) unit vector of the rotation axis.
-        angle: angle of the arc, rad.
+        angle: angle of the arc about `axis`, rad.
 
     Raises:
         ShapeError: the three points are collinear.
@@ -273,8 +275,8 @@ def _circle(a: Array, m: Array, b: Array) -> tuple[Array, Array, float]:
 class Spline(CartesianPath):
     """A smooth path through poses: a natural cubic spline in position, a C1 curve in orientation.
 
-    The second derivative of the position is continuous. Orientations are interpolated by de Casteljau's construction on
-    rotations. The angular velocity at an inner pose is that of the parabola through the pose and its neighbours.
+    Orientations are interpolated by de Casteljau's construction on rotations. The angular velocity at an inner pose is
+    that of the parabola through the pose and its neighbours.
 
     Args:
         poses: 2 or more, each a `Pose` or (4, 4).

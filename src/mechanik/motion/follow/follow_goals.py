@@ -42,15 +42,16 @@ class FollowResult:
 
     Attributes:
         mechanism: the mechanism; it is not moved.
-        path: all waypoints; only the waypoints before the break if the path breaks; None if the goals at the first
-            waypoint cannot be met.
-        success: whether all waypoints are reached without a jump.
+        path: all waypoints; only the waypoints before the break if the path breaks; None if no valid configuration
+            meets the goals at the first waypoint, or if the start `q0` is in collision.
+        success: whether the path does not break.
         broken_at: the s where the path breaks; None if it does not. One branch can be followed up to this s.
         reason: cause of the break; starts with "out of reach", "at a limit of joint", "in collision", "singular", "no
             single branch", "too fast" or "loops cannot be closed". Empty if the path does not break.
-        segments: (start, end) in s of the intervals in which the goals can be followed, with a jump from each interval
-            to the next. Where intervals overlap, the jump can be anywhere in the overlap. One interval if the path does
-            not break, or if it breaks only between two waypoints. Empty if the start is in collision.
+        segments: (start, end) in s of the intervals in which the goals can be followed, each on one branch. Between two
+            intervals there is a gap or a jump, which can be anywhere in the overlap of the intervals. The whole range
+            of s if the path does not break, or if the goals are met at all waypoints but a segment between two
+            waypoints is not valid. Empty if the start `q0` is in collision.
         last_q: (nq,) configuration at the break; None if the path does not break, or if it has no waypoints.
 
     Example:
@@ -310,11 +311,12 @@ def _collision_reason(problem: FollowProblem, path_break: PathBreak) -> str:
     return f"in collision: {contacts[0]}" if contacts else "in collision"
 
 
-WINDOW_WIDTHS = (0.25, 0.12, 0.06, 0.03, 0.015, 0.25, 0.12, 0.06, 0.03, 0.015)
-"""Half widths of the averaging windows as shares of the path, in order of use: wide windows move the waypoints most."""
+WINDOW_HALF_WIDTHS = (0.25, 0.12, 0.06, 0.03, 0.015, 0.25, 0.12, 0.06, 0.03, 0.015)
+"""Half widths of the averaging windows as shares of the number of waypoints, in order of use: wide windows move the
+waypoints most."""
 SMOOTHING_ROUNDS = 4
 """Largest number of rounds with each window. Problems that are not batched use one round and only the first half of
-WINDOW_WIDTHS."""
+WINDOW_HALF_WIDTHS."""
 
 
 def smooth_path(problem: FollowProblem, q: Array, is_start_fixed: bool) -> Array:
@@ -325,11 +327,13 @@ def smooth_path(problem: FollowProblem, q: Array, is_start_fixed: bool) -> Array
     """
     best_q, best_cost = q, _path_cost(problem, q)
     count = len(q)
-    widths, round_count = (
-        (WINDOW_WIDTHS, SMOOTHING_ROUNDS) if problem.is_batched else (WINDOW_WIDTHS[: len(WINDOW_WIDTHS) // 2], 1)
+    half_width_shares, round_count = (
+        (WINDOW_HALF_WIDTHS, SMOOTHING_ROUNDS)
+        if problem.is_batched
+        else (WINDOW_HALF_WIDTHS[: len(WINDOW_HALF_WIDTHS) // 2], 1)
     )
-    for width in widths:
-        half_width = round(width * count)
+    for share in half_width_shares:
+        half_width = round(share * count)
         if half_width < 1:
             continue
         for _ in range(round_count):
@@ -359,7 +363,7 @@ def _smoothing_round(problem: FollowProblem, q: Array, half_width: int, is_start
 def _averaging_steps(problem: FollowProblem, q: Array, half_width: int, is_start_fixed: bool) -> Array:
     """Steps (N, nv) from each waypoint to the weighted mean of its neighbours.
 
-    Beyond its ends the path is extended: by point reflection at a fixed end, by mirroring in s at a free end.
+    Beyond its ends the path is extended by mirroring in s, but beyond a fixed start by point reflection.
 
     Args:
         half_width: number of neighbours on each side.
@@ -429,8 +433,9 @@ def follow(
             `goals` is a function.
         s: the number of waypoints, evenly spaced from 0 to 1, or their parameters (N,), strictly increasing. Default:
             200, or the number of targets in the list.
-        q0: (nq,) start; the path begins with the configuration that the solver reaches from `q0`. By default the path
-            begins with the best configuration that meets the first goals. If `q0` meets the first goals but violates
+        q0: (nq,) start; the path begins with the configuration that the solver reaches from `q0`, or else with the
+            nearest one that is found. By default the path begins with the best configuration that meets the first
+            goals. If `q0` meets the first goals but violates
             the clearance, there is no path.
         avoid: obstacles and "self", or a `Collider`. Collisions are checked at the waypoints and every 0.02 rad or m
             between them.
@@ -525,7 +530,7 @@ def _start_configurations(problem: FollowProblem, q_near: Array, has_q0: bool) -
 
     Args:
         q_near: (nq,) preferred configuration.
-        has_q0: whether to use only the start that is reached from `q_near`.
+        has_q0: whether to return a single start: the one that is reached from `q_near`, or else the nearest to it.
     """
     s = float(problem.s[0])
     if has_q0:

@@ -293,7 +293,7 @@ class FollowProblem:
 
     @property
     def is_batched(self) -> bool:
-        """Whether many configurations are projected in one kernel call, at a few microseconds each."""
+        """Whether many configurations are projected in one kernel call, which is fast."""
         return self._goal is not None
 
     @property
@@ -500,7 +500,7 @@ class FollowProblem:
         return tuple(self._collider.contacts(self.wrap_into_limits(q[None])[0], self._clearance))
 
     def dofs_at_limits(self, q: Array) -> list[str]:
-        """Names of the dofs that are at a limit at q (nq,)."""
+        """Names of the dofs that are at a limit at q (nq,); multi-turn joints are left out."""
         is_at_limit = (q <= self.lower + LIMIT_TOLERANCE) | (q >= self.upper - LIMIT_TOLERANCE)
         is_at_limit &= ~self.is_multi_turn & (self.lower < self.upper) & self._affecting_entries()
         return [self.space.q_names[k] for k in np.flatnonzero(is_at_limit).tolist()]
@@ -522,7 +522,7 @@ class FollowProblem:
         )
 
     def _affecting_entries(self) -> Mask:
-        """Mask (nq,) of the entries of q that affect a goal."""
+        """Mask (nq,) of the entries of q that affect a goal, without quaternions."""
         is_affecting = np.zeros(self.space.nq, dtype=np.bool_)
         is_affecting[self.space.scalars_q] = self.affecting_dofs[self.space.scalars_v]
         return is_affecting
@@ -542,10 +542,8 @@ MORE_WAYPOINTS_HINT = "use more waypoints there to follow the goals more closely
 def are_segments_free(problem: FollowProblem, a: Array, b: Array) -> Mask:
     """Whether the straight segment from each row of a (K, nq) to that of b (K, nq) keeps the clearance: (K,).
 
-    The ends of the segments are not checked.
-
-    Loops are not closed along the segment, because that is slow; `first_collision` makes the final check with closed
-    loops.
+    The ends of the segments are not checked. Loops are not closed along the segments, because that is slow;
+    `first_collision` makes the final check with closed loops.
     """
     is_free = np.ones(len(a), dtype=np.bool_)
     if not problem.has_collider:

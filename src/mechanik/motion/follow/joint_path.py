@@ -160,7 +160,7 @@ class Path:
         return self._close_loops(q, (share > 0.0) & (share < 1.0))
 
     def densify(self, step: float = COLLISION_CHECK_STEP) -> Path:
-        """Insert waypoints on the straight segments, between which no dof changes by more than `step` (rad or m).
+        """Insert waypoints on the straight segments, so that no dof changes by more than `step` between two waypoints.
 
         The projection of loops and joint constraints may make a change larger than `step`.
 

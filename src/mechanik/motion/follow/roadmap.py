@@ -7,9 +7,9 @@ samples, and edges blend from a traced branch to a nearby sample.
 
 The largest step of a route is the largest change of a dof between two waypoints. Routes whose largest step is at most
 MAX_STEP_RATIO times the smallest possible one are compared by their cost, which is the sum of a cost of length and a
-cost of closeness to joint limits. The best route is computed by dynamic programming over nodes and windings: a joint
-with a range of a full rotation or more has several values for the same pose, and the search selects a value that stays
-within the limits along the whole path.
+cost of closeness to joint limits. The best route is computed by dynamic programming over nodes and windings (numbers of
+full rotations): a joint with a range of a full rotation or more has several values for the same pose, and the search
+selects a value that stays within the limits along the whole path.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENOUGH_NODES_BATCHED = 32
 ENOUGH_NODES = 8
 """The same for problems that are not batched: it is smaller because each projection takes longer."""
 BLENDS_PER_BRANCH = 4
-"""Number of nodes of the next station to which each branch is blended, if the mechanism is redundant."""
+"""Largest number of nodes of the next station to which each branch is blended, if the mechanism is redundant."""
 MAX_BLEND_DISTANCE = 1.5
 """rad or m: largest distance from the end of a branch to a node to which it is blended."""
 JUMP_RATIO = 6.0
