@@ -198,7 +198,7 @@ def costs(case: Case) -> str:
     table = make_table(problem, 256)
     drawing = least(lambda: halton_configurations(space, RESTARTS))
     building, ranking = least(lambda: make_table(problem, 256)), least(lambda: table.starts_by_cost(problem))
-    closing = "" if not table.has_loops else f"{least(lambda: close_table_loops(problem, table), 3):.0f}"
+    closing = "" if not table.has_constraints else f"{least(lambda: close_table_loops(problem, table), 3):.0f}"
     return f"{drawing:.0f} | {building:.0f} | {ranking:.0f} | {closing}"
 
 

@@ -46,7 +46,7 @@ def test_the_reason_against_the_closed_form_is_reported():
     assert "do not intersect" in mk.Solver(panda, mk.PoseGoal("panda_hand_tcp", np.eye(4)), solver="auto").method_reason
     assert "loops" in mk.Solver(platform, mk.PoseGoal("platform", np.eye(4)), solver="auto").method_reason
     assert (
-        "chosen by the caller"
+        "selected by the argument `solver`"
         in mk.Solver(panda, mk.PositionGoal("panda_hand_tcp", (0, 0, 0)), solver="dls").method_reason
     )
 

@@ -27,7 +27,7 @@ from mechanik.solver.start_configurations import (
     halton_configurations,
     movable_configuration_mask,
     random_configurations,
-    seed_tables_of,
+    seed_table_cache,
     squared_joint_residuals,
     squared_residuals,
 )
@@ -128,7 +128,7 @@ def points_on_a_platform():
 def test_seeds_are_ordered_by_the_cost_of_the_problem(make):
     solver = make()
     problem, q = solver._problems[0], solver.mechanism.q
-    starts = seed_tables_of(problem).table(
+    starts = seed_table_cache(problem).table(
         solver._bounds, movable_configuration_mask(problem, np.zeros(len(problem.subproblem.moving_dofs), bool)), q
     )
     costs = []
@@ -256,7 +256,7 @@ def test_seeds_that_are_not_closed_at_the_time_limit_are_not_cached():
     solver = points_on_a_platform()
     problem = solver._problems[0]
     mine = movable_configuration_mask(problem, np.zeros(solver.mechanism.nv, dtype=bool))
-    table = seed_tables_of(problem).table(solver._bounds, mine, solver.mechanism.q)
+    table = seed_table_cache(problem).table(solver._bounds, mine, solver.mechanism.q)
     assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor(time.perf_counter() - 1.0))) == 0
     assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor())) == 30
 
@@ -265,7 +265,7 @@ def test_the_number_of_seeds_closed_before_does_not_change_the_table():
     fresh, used = (points_on_a_platform()._problems[0] for _ in range(2))
     mine = movable_configuration_mask(fresh, np.zeros(fresh.mechanism.nv, dtype=bool))
     new, old = (
-        seed_tables_of(problem).table((problem.q_lower, problem.q_upper), mine, problem.mechanism.q)
+        seed_table_cache(problem).table((problem.q_lower, problem.q_upper), mine, problem.mechanism.q)
         for problem in (fresh, used)
     )
     for count in (5, 40, 20):

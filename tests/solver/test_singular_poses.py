@@ -47,7 +47,7 @@ def test_a_bent_arm_is_regular():
     singularity = solve_met_goals(arm(), mk.PositionGoal("arm_tip", arm().pose("arm_tip")[:3, 3])).singularity
     assert not singularity
     assert singularity.kinds == ()
-    assert singularity.nearness > 0.02
+    assert singularity.singular_value_ratio > 0.02
     assert "regular" in repr(singularity)
 
 
@@ -55,7 +55,7 @@ def test_a_stretched_arm_cannot_reach_further():
     mechanism = arm((0.4, 0.0, 0.0))
     singularity = solve_met_goals(mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])).singularity
     assert singularity.kinds == ("lost direction",)
-    assert singularity.nearness < 1e-12
+    assert singularity.singular_value_ratio < 1e-12
     v = np.array([singularity.direction("lost direction").motion.get(name, 0.0) for name in mechanism.space.v_names])
     np.testing.assert_allclose(mechanism.jacobian("arm_tip")[:3] @ v, 0, atol=1e-9)
     assert "cannot move" in repr(singularity)
@@ -74,7 +74,7 @@ def test_the_distance_to_singularity_is_proportional_to_the_bend():
         near.append(
             solve_met_goals(
                 mechanism, mk.PositionGoal("arm_tip", mechanism.pose("arm_tip")[:3, 3])
-            ).singularity.nearness
+            ).singularity.singular_value_ratio
         )
     np.testing.assert_allclose(near / bends, near[-1] / bends[-1], rtol=0.05)
 
@@ -114,7 +114,7 @@ def test_a_flat_parallelogram_has_two_branches(q):
     mechanism.q = q
     singularity = solve_current_input(mechanism, "crank").singularity
     assert singularity.kinds == ("change point",)
-    assert singularity.nearness < 1e-12
+    assert singularity.singular_value_ratio < 1e-12
 
 
 def test_elsewhere_a_parallelogram_is_regular():
@@ -241,7 +241,7 @@ def test_a_platform_on_six_legs_is_singular_after_a_quarter_turn(turn):
     robot = six_sps(foot="universal", angles=(15.0, 45.0), pose=(0, 0, 0.3, 0, 0, turn))
     singularity = solve_current_pose(robot, "platform").singularity
     assert singularity.kinds == ("dead point",)
-    assert singularity.nearness < 1e-9
+    assert singularity.singular_value_ratio < 1e-9
     motion = singularity.direction("dead point").motion
     # a screw about the axis of both hexagons
     assert {name for name in motion if name.startswith("platform")} == {"platform_joint.Z", "platform_joint.EZ"}

@@ -1,8 +1,8 @@
 """Inverse kinematics solvers: `Solver`, compiled once and called often, and `solve` for a single call.
 
 A call takes targets and a start configuration and returns a `Solution`; `Solver.solve_batch` returns arrays and
-`Solver.solve_all` returns every solution. The sub-packages are `methods` (the iterations), `search` (all solutions) and
-`batch` (many targets). This package imports `problem` and the layers below it.
+`Solver.solve_all` searches for every solution. The sub-packages are `methods` (the iterations), `search` (all
+solutions) and `batch` (many targets). This package imports `problem` and the layers below it.
 """
 
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem

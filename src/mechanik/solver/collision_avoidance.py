@@ -39,7 +39,7 @@ fewer collisions and need more distance queries.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SolveRequest:
-    """Arguments of a solve besides targets and start; see `Solver.solve`."""
+    """Arguments of a solve besides targets, start and `nearest`; see `Solver.solve`."""
 
     lock: Any = None
     limits: Any = None
@@ -58,7 +58,7 @@ class SolveRequest:
         )
 
     def with_time_limit(self, seconds: float, **changes: Any) -> SolveRequest:
-        """Return the same request with other options and a time limit of `seconds` (s)."""
+        """Return the request with `changes` of its options and a time limit of `seconds` (s; infinite: no change)."""
         options = {**self.options, **changes}
         if seconds < math.inf:
             options["max_seconds"] = max(seconds, 0.0)
@@ -66,13 +66,13 @@ class SolveRequest:
 
 
 class CollisionAvoidance:
-    """Wrapper around a solver that makes its solutions free of collision.
+    """Wrapper around a solver that searches for solutions free of collision.
 
-    The first solve ignores collisions; it is fast, and its solution is often free of collision. If the solution
-    collides and the mechanism is a serial chain, other solutions are searched from collision-free starts. The
-    constrained solver runs if this search fails, or if the solution must be connected to the start and the straight
-    segment from the start to the solution is not free. The constrained solver is the descent kernel with distances as
-    residuals; with `avoid_as="limit"` their level is above all goals.
+    The first solve does not move away from obstacles; it is fast, and its solution is often free of collision. If the
+    solution collides and the mechanism is a serial chain, other solutions are searched from collision-free starts. The
+    constrained solver runs for other mechanisms, if this search fails, or if the solution must be connected to the
+    start and the straight segment from the start to the solution is not free. It has the distances as residuals; with
+    `avoid_as="limit"`, a method with priority levels gives them level 0, the highest.
     """
 
     def __init__(self, solver: Solver, constraint: CollisionConstraint) -> None:
@@ -82,7 +82,7 @@ class CollisionAvoidance:
         self._free_search_key: tuple[object, Array] = None, np.zeros(0)
         self._creation_lock = threading.Lock()
         if not isinstance(solver.method, LevenbergMarquardt):
-            self.constrained_solver()  # raises now, not at the first solve, if the method is unsupported
+            self.constrained_solver()  # raises now, not at the first solve, if the method does not support distances
 
     # ---- public methods ----------------------------------------------------------------------
 
@@ -117,7 +117,8 @@ class CollisionAvoidance:
         if can_search_chain and not first_solution._is_met:  # not reached even without collision avoidance
             return first_solution
         if can_search_chain and perf_counter() < deadline:
-            solutions += self._other_solutions(targets, q0, sum(STARTS_PER_ROUND) if restarts is None else restarts)
+            max_starts = sum(STARTS_PER_ROUND) if restarts is None else restarts
+            solutions += self._other_chain_solution(targets, q0, max_starts)
         if not (solutions and solutions[-1].success):
             solutions += self._constrained_solutions(
                 targets, q0, request, deadline, solutions[-1] if can_search_chain else None, restarts
@@ -132,10 +133,10 @@ class CollisionAvoidance:
         """Solve as `Solver.solve_nearby`, with collision avoidance; `max_deviation` is in rad or m."""
         solver, start_time = self._solver, perf_counter()
         solutions: list[Solution] = []
-        for stage_solver in (solver, self.constrained_solver()):
-            with stage_solver._exclusive():
+        for current_solver in (solver, self.constrained_solver()):
+            with current_solver._exclusive():
                 solutions.append(
-                    stage_solver._solve(
+                    current_solver._solve(
                         targets, q0, None, None, None, None, False, None, options, max_deviation=max_deviation
                     )
                 )
@@ -168,25 +169,25 @@ class CollisionAvoidance:
                 self._constrained_solver = ConstrainedSolver(self.constraint, *arguments, **options)
             return self._constrained_solver
 
-    def free_search(self, home: Array, chain: ChainSearch | None = None) -> CollisionFreeSearch:
+    def free_search(self, fixed_q: Array, chain: ChainSearch | None = None) -> CollisionFreeSearch:
         """Return the search for collision-free solutions of the chain, from a cache if the fixed joints have not moved.
 
         Args:
-            home: configuration with the values of all joints that the chain does not move, (nq,).
+            fixed_q: configuration with the values of all joints that the chain does not move, (nq,).
             chain: search with other values of the fixed joints. None: the chain search of the solver.
         """
         chain = self._solver._chain_search if chain is None else chain
         assert chain is not None
         with self._creation_lock:
-            fixed_values = home[chain.columns[chain.chain.locked_columns]]
+            fixed_values = fixed_q[chain.columns[chain.chain.locked_columns]]
             key = self._free_search_key
             if self._free_search is None or key[0] is not chain.chain or not np.array_equal(key[1], fixed_values):
-                self._free_search = CollisionFreeSearch(self._solver.mechanism, chain, self.constraint, home.copy())
+                self._free_search = CollisionFreeSearch(self._solver.mechanism, chain, self.constraint, fixed_q.copy())
                 self._free_search_key = chain.chain, fixed_values
             return self._free_search
 
-    def _other_solutions(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
-        """Return a list with one solution, free of collision if possible; empty if there is no solution."""
+    def _other_chain_solution(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
+        """Return a list with one solution, free of collision if possible; empty if no solution is found."""
         solver, start_time = self._solver, perf_counter()
         X, objectives = self._chain_target(targets)
         chain = solver._chain_search
@@ -264,7 +265,7 @@ class CollisionAvoidance:
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _is_segment_free(self, q0: ArrayLike | None, q: Array) -> bool:
-        """Return whether the segment from q0 to q is free; if q0 collides, whether no sample penetrates deeper."""
+        """Return whether the samples of the segment from q0 to q are free; if q0 is not, whether none is closer."""
         mechanism, constraint = self._solver.mechanism, self.constraint
         start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         difference = mechanism.space.difference(start, q)

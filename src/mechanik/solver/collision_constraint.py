@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mechanik.collision import Collider, Contact, Obstacle
 
 Avoid: TypeAlias = "Collider | Obstacle | str | Iterable[Obstacle | str]"
-"""What to avoid: a `Collider`, or its parts: "self" and obstacles."""
+"""What to avoid: a `Collider`, or what a new collider checks: "self" and obstacles."""
 Mask = npt.NDArray[np.bool_]
 AvoidAs = Literal["limit", "cost"]
 """Whether the clearance is a constraint above the goals or a cost that is weighed against them."""
@@ -68,7 +68,7 @@ class CollisionConstraint:
         return {"avoid": self.collider, "clearance": self.clearance, "avoid_as": avoid_as}
 
     def fingerprint_data(self) -> object:
-        """Return all data that solutions depend on, for the fingerprint of a batch."""
+        """Return all data of the constraint that solutions depend on, for the fingerprint of a batch."""
         return (
             self.clearance,
             self.is_cost,

@@ -78,7 +78,7 @@ def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance:
     return tuple(objectives)
 
 
-CLOSURE_PLACEHOLDER = Relation(RelationKind.POSE, ())
+CONSTRAINT_PLACEHOLDER = Relation(RelationKind.POSE, ())
 """Entry for a block of a closure, joint constraint or cone in the list of relations of a subproblem. Such a block is
 never a Python function, and the kernel has its data in the tables.
 """
@@ -125,7 +125,7 @@ class CompiledProblem:
         self._weights = dict(weights or {})
         self._can_eliminate_spherical_joints = True
         self._objectives: tuple[Objective, ...] = ()
-        self.method_reason = f"{self.method.title}, chosen by the caller"
+        self.method_reason = f"{self.method.title}, selected by the argument `solver`"
         self._compile(self._required_objectives())
 
     @property
@@ -144,7 +144,7 @@ class CompiledProblem:
         return residual(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
 
     def jacobian(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
-        """Return the Jacobian of `residual` with respect to a step v, (m, nv).
+        """Return the Jacobian of `residual` with respect to v, (m, nv).
 
         Args:
             q, definition: as in `residual`.
@@ -198,14 +198,17 @@ class CompiledProblem:
             self._moving_dofs |= subproblem.moving_dofs
         self._block_relations = self._relations_by_block()
         self._targets_changed = False
-        self._reset_options()
+        self._reset_tables()
         self._on_compiled()
 
     def _on_compiled(self) -> None:
         """Hook that runs after each compilation."""
 
-    def _reset_options(self) -> None:
-        """Write the bounds of the solver to the tables, and its options if the method is Levenberg-Marquardt."""
+    def _reset_tables(self) -> None:
+        """Reset all entries of the tables, except targets, that a call may change.
+
+        These are the limits, the active set, the variables after q in x and, for Levenberg-Marquardt, the options.
+        """
         problem, options = self._problem, self.options
         for subproblem in problem.subproblems:
             if isinstance(self.method, LevenbergMarquardt):
@@ -261,7 +264,7 @@ class CompiledProblem:
         """Return, for each subproblem, the relation of each of its blocks."""
         return [
             [
-                self._objective_relations[owner][i] if owner >= 0 else CLOSURE_PLACEHOLDER
+                self._objective_relations[owner][i] if owner >= 0 else CONSTRAINT_PLACEHOLDER
                 for owner, i in zip(subproblem.owners, subproblem.relation_indices, strict=True)
             ]
             for subproblem in self._problem.subproblems

@@ -1,4 +1,4 @@
-"""Fast solve paths from a new target to a kernel, for solvers that are called many times.
+"""Fast solve paths from a new target to a kernel or to the loop of a method, for solvers that are called many times.
 
 A path handles the common arguments without the checks of the general path. It returns None for all other arguments;
 then the general path handles the call.
@@ -68,10 +68,10 @@ def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[
     Everything that does not change between calls is computed here. Returns None for other goals, for a `PoseGoal` whose
     target changes X_b, and for a `PositionGoal` whose X_a has a rotation.
     """
-    goal, mechanism, home, bounds = solver.objectives[0], solver.mechanism, solver._mid_configuration, solver._bounds
+    goal, mechanism, mid_q, bounds = solver.objectives[0], solver.mechanism, solver._mid_configuration, solver._bounds
     is_point = type(goal) is PositionGoal and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
     if type(goal) is PoseGoal:
-        # a new target may change only the X of the kernel
+        # a new target may change only the argument X of the kernel
         probe_relations = goal.with_target(PROBE_POSE).relations(mechanism)
         if not all(
             np.array_equal(relation.X_b, probe_relation.X_b)
@@ -95,7 +95,7 @@ def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[
             X, position = translation_pool.pop() if translation_pool else new_translation()
             position[:] = target
         if q0 is None:
-            q0, mode = home if home is not None else np.array(mechanism.q), FROM_TABLE
+            q0, mode = mid_q if mid_q is not None else np.array(mechanism.q), FROM_TABLE
         elif type(q0) is not array:
             return None
         pool = default_pool
@@ -156,8 +156,8 @@ class FastPath(CompiledProblem):
         elif not isinstance(self.method, LevenbergMarquardt):
             for problem in self._problems:
                 self.method.check(problem)
-        may_skip_checks = isinstance(self.method, LevenbergMarquardt) or self.options.restart_count == 0
-        if may_skip_checks and not self._moves_joints and self.options.max_seconds == np.inf:
+        may_write_targets = isinstance(self.method, LevenbergMarquardt) or self.options.restart_count == 0
+        if may_write_targets and not self._moves_joints and self.options.max_seconds == np.inf:
             self._target_writer = make_target_writer(
                 self._problem, self._objectives, self._objective_relations, *self._bounds
             )
@@ -187,7 +187,8 @@ class FastPath(CompiledProblem):
     def _find_chain(self) -> ChainSearch | None:
         """Return the chain search for a single pose-like goal of a serial chain; None if the chain kernel does not fit.
 
-        The chain kernel needs `LevenbergMarquardt` without changes, restarts, and default values of most options.
+        The chain kernel needs restarts, `LevenbergMarquardt` with its default options, and the default values of most
+        fields of `Options`.
         """
         self._mid_configuration: Array | None = None
         problem, options, method = self._problem, self.options, self.method
@@ -224,7 +225,7 @@ class FastPath(CompiledProblem):
         return ChainSearch(chain, self.mechanism.q, options.restarts)
 
     def _refine_failed_chain(self, target: Targets, chain_result: ChainResult, q0: Any) -> Solution | None:
-        """Descend from the best result of a failed chain search to the closest pose; None for the general path.
+        """Descend to the closest pose after a failed chain search; None if the general path must handle the call.
 
         With a seed, the result is the closest pose that the seed leads to, unless the chain search found a clearly
         closer pose. So small changes of the target do not cause jumps.
@@ -261,7 +262,10 @@ class FastPath(CompiledProblem):
         )
 
     def _refinement_starts(self, chain_result: ChainResult, q0: Any) -> tuple[Array, ...]:
-        """Return the starts of a refinement: the seed, or the mid configuration of a long chain, then the result."""
+        """Return the starts of a refinement: the seed, or the mid configuration of a long chain; then the best result.
+
+        Other chains without a seed start from the best result alone.
+        """
         if q0 is None and self._mid_configuration is not None and len(self._mid_configuration) > LONG_CHAIN_JOINTS:
             q0 = self._mid_configuration
         return (chain_result.q,) if q0 is None else (q0, chain_result.q)
@@ -289,7 +293,7 @@ class FastPath(CompiledProblem):
         return q if code == DONE and (is_final or self._report_table[SUCCESS] == 1.0) else None
 
     def _save_extra_state(self) -> None:
-        """Save the kernel's variables behind q, and list the quaternions that the kernel does not move."""
+        """Save the variables after q in x, and list the quaternions that the kernel does not move."""
         nq, space = self.mechanism.nq, self.mechanism.space
         self._extra_state = [
             (subproblem.packed.tables["x"][nq:], subproblem.packed.tables["x"][nq:].copy())
@@ -303,7 +307,7 @@ class FastPath(CompiledProblem):
         ]
 
     def _reset_extra_state(self, q0: Array) -> bool:
-        """Reset the kernel's variables behind q; False if a quaternion that the kernel does not move is nearly zero."""
+        """Reset the variables after q in x; False if a quaternion that the kernel does not move is nearly zero."""
         for values, initial_values in self._extra_state:
             values[:] = initial_values
         return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternion_indices)
@@ -393,9 +397,8 @@ class FastPath(CompiledProblem):
         """Restart configurations of the fast path; computed at first use, since their poses need another kernel."""
         if self._start_cache is None:
             starts = self._start_table(self.options.restart_count)
-            if self._problems[
-                0
-            ].closures:  # only starts whose loops are nearly closed; if they fail, the general path handles the call
+            if self._problems[0].closures:
+                # only starts whose loops are nearly closed; if they fail, the general path handles the call
                 starts = nearly_closed_starts(self._problems[0], self._bounds, len(starts))
             is_ranked = self._target_writer is pass_pose and len(starts) > 0
             self._start_cache = (
@@ -404,6 +407,7 @@ class FastPath(CompiledProblem):
         return self._start_cache
 
     def _start_table(self, count: int) -> Array:
+        """Return `count` configurations (count, nq) of the Halton sequence within the limits, from a cache."""
         if count not in self._start_tables:
             space = replace(self.mechanism.space, lower=self._bounds[0], upper=self._bounds[1])
             self._start_tables[count] = np.ascontiguousarray(halton_configurations(space, count))

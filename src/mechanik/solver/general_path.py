@@ -45,7 +45,9 @@ class GeneralPath(FastPath):
     def _exclusive(self) -> Generator[None]:
         """Hold the lock of the tables: other threads wait, and a nested call raises `InvalidOperation`."""
         if self._owner_thread == threading.get_ident():
-            raise InvalidOperation("a solver cannot be called from its own callback; make a second solver")
+            raise InvalidOperation(
+                "a solver cannot be called from a function that it calls, such as its callback; make a second solver"
+            )
         with self._table_lock:
             self._owner_thread = threading.get_ident()
             try:
@@ -73,7 +75,8 @@ class GeneralPath(FastPath):
         Args:
             max_deviation: largest change of each joint value from q0 (clamped to the limits), rad or m; not applied to
                 spherical joints. None: no such limit.
-            is_step: whether to run a single iteration and return its result, even if the error increases.
+            is_step: whether to return the result of the last iteration, even if the error increases; no fallback
+                method follows.
             chain_result: result of the chain kernel for the same arguments, if the caller has run it already.
         """
         start_time = time.perf_counter() - (0.0 if chain_result is None else chain_result.seconds)
@@ -170,7 +173,7 @@ class GeneralPath(FastPath):
                 reports.append(report)
         finally:
             self._targets_changed = True
-            self._reset_options()
+            self._reset_tables()
         if self._moves_joints:
             mechanism.q = q
             self._edits = Frame.edit_count if mechanism.revision == self._revision else -1
@@ -230,7 +233,7 @@ class GeneralPath(FastPath):
             kernel_report[SUCCESS] == 1.0 or request.locked_dofs.any() or request.is_step or request.monitor.is_over()
         )
         if self._fallback_method is not None and not is_final:
-            # a single attempt, since the solutions in closed form do not depend on the start
+            # a single attempt: the solutions in closed form are the same for every start
             fallback_request = replace(
                 request, method=self._fallback_method, options=replace(request.options, restarts=0)
             )

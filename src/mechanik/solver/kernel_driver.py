@@ -51,9 +51,9 @@ def run_kernel(
     starts: Array,
     monitor: Monitor | None = None,
 ) -> Array:
-    """Search from `q0` and then from each of `starts` with the descent kernel, and return q (nq,).
+    """Descend with the descent kernel from `q0` and then from each of `starts`, until an attempt succeeds.
 
-    The report of the search is in the table `report` of the subproblem.
+    Return the best q (nq,). The report of the search is in the table `report` of the subproblem.
 
     Args:
         relations: the relation of each block of the subproblem; only relations that are Python functions are used.
@@ -66,10 +66,10 @@ def run_kernel(
     q = np.empty(len(q0))
     monitor = monitor or Monitor()
     pauses_at_iterations = monitor.records_iterations
-    has_pauses = monitor.deadline < math.inf or pauses_at_iterations
-    options[ITERATIONS_PER_CALL] = 1 if has_pauses else np.inf
+    must_pause = monitor.deadline < math.inf or pauses_at_iterations
+    options[ITERATIONS_PER_CALL] = 1 if must_pause else np.inf
     state[IS_RESUMED] = 0.0
-    last_pause_time, attempts, has_paused = time.perf_counter(), None, False
+    last_pause_time, attempts, has_unrecorded_iteration = time.perf_counter(), None, False
     try:
         while (code := descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q0, starts, q)) != DONE:
             if code == NEEDS_PYTHON_FUNCTIONS:
@@ -77,9 +77,9 @@ def run_kernel(
                 continue
             now = time.perf_counter()
             if pauses_at_iterations:
-                if has_paused:  # the first pause comes before the first step is evaluated
+                if has_unrecorded_iteration:  # the first pause comes before the first step is evaluated
                     monitor.record(packed.tables["x"], len(q0), state[COST])
-                has_paused = True
+                has_unrecorded_iteration = True
             else:  # as many iterations as fit between two checks of the deadline
                 ratio = CLOCK_INTERVAL_S / max(now - last_pause_time, 1e-7)
                 options[ITERATIONS_PER_CALL] = max(
@@ -94,7 +94,7 @@ def run_kernel(
             last_pause_time = now
     finally:
         state[IS_RESUMED] = 0.0
-    if has_paused:
+    if has_unrecorded_iteration:
         monitor.record(q, len(q0), state[COST])
     report = packed.tables["report"]
     if attempts is not None:

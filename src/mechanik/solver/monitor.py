@@ -18,8 +18,9 @@ class Iterate:
     Attributes:
         q: configuration, (nq,); subproblems that are not solved yet are at their start.
         number: iteration number from 1, over all attempts and subproblems.
-        error: norm of the weighted residual of the current level; lengths are divided by the characteristic length of
-            the mechanism.
+        error: norm of the weighted residual, with lengths divided by the characteristic length of the mechanism. With
+            "lm" it is that of the current stage, which is the loops or a priority level; with other methods, that of
+            all required objectives and loops.
 
     Example:
         >>> arm, goal, iterates = mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)), []
@@ -44,7 +45,7 @@ class Monitor:
         deadline: time of `time.perf_counter` at which the solve must end, s.
         callback: called after each iteration, or None.
         history: error after each iteration; None if not requested.
-        iteration_count: iterations so far.
+        iteration_count: number of recorded iterations.
         is_stopped: whether the callback has returned True.
     """
 
@@ -69,7 +70,7 @@ class Monitor:
 
     @property
     def records_iterations(self) -> bool:
-        """Whether each iteration must be recorded."""
+        """Whether each iteration must be recorded, for the history or the callback."""
         return self.history is not None or self.callback is not None
 
     def is_over(self) -> bool:

@@ -1,6 +1,6 @@
-"""Arguments of every solver: options, the selection of dofs, limits and weights, and their validation.
+"""Arguments of every solver: options, the selection of dofs, limits, weights and the collider, and their validation.
 
-Names of joints and dofs, as users give them, are converted to indices, masks, bounds and weights. `write_options`
+Names of joints and dofs, as users give them, are converted to indices, masks, limits and weights. `write_options`
 writes options to the table that the descent kernel reads.
 """
 
@@ -59,9 +59,9 @@ class Options:
             subproblem. None: the default of the method.
         max_seconds: maximum time of a whole solve, s; infinite by default.
         restarts: maximum number of further starts if the first does not lead to success. None: for a serial chain with
-            a single pose-like goal, as many as take about half a millisecond; otherwise none. Also none where joints
-            have weights, a tolerance is at most 1e-11 (rad, or m divided by the characteristic length), or a call has
-            limits, locks, a callback or a history.
+            a single pose-like goal, as many as take about half a millisecond; otherwise none. Also none with arguments
+            that the kernel of serial chains does not support, such as weights of joints, and limits, locks, a callback
+            or a history of a call.
         tolerance, angle_tolerance: tolerances of the goals and targets of a graph, m and rad; objectives have their
             own.
         smallest_step: a step below this ends a level with status STALLED; rad, or m divided by the characteristic
@@ -85,7 +85,7 @@ class Options:
 
     @property
     def restart_count(self) -> int:
-        """Number of restarts of all solvers except the chain kernel."""
+        """Number of restarts where the chain kernel is not used."""
         return self.restarts or 0
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ def as_collider(
     allow: Iterable[tuple[str, str]],
     forbid: Iterable[tuple[str, str]],
 ) -> Collider | None:
-    """Return the collider given as `avoid`, or a new one for the obstacles in `avoid`; None if `avoid` is None.
+    """Return the collider given as `avoid`, or a new one for "self" and obstacles; None if `avoid` is None.
 
     Args:
         allow: pairs of names that are excluded from the collision check.
@@ -161,9 +161,10 @@ def as_collider(
 
 
 INITIAL_DAMPING = 0.04
-"""Levenberg-Marquardt damping at the start of an attempt. Tuned on random targets of a Panda and a UR5."""
+"""Levenberg-Marquardt damping at the start of a stage, as a ratio of the cost. Tuned on random targets of a Panda and a
+UR5."""
 ATTEMPT_ITERATIONS = 40
-"""Iterations in a level after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a
+"""Iterations in a stage after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a
 UR5.
 """
 
@@ -186,7 +187,7 @@ def write_options(
     """
     table = subproblem.packed.tables["options"]
     iterations = options.max_iterations if max_iterations is None else max_iterations
-    # the kernel tests each residual alone; a loop is closed by the norm of three position or rotation residuals
+    # the kernel tests each residual alone; a loop counts as closed by the norm of three position or rotation residuals
     table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / length_unit), 1e-13)
     table[MAX_ITERATIONS], table[START_DAMPING] = (
         method.default_iterations if iterations is None else iterations,

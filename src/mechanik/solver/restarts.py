@@ -34,7 +34,7 @@ from mechanik.solver.start_configurations import (
     halton_configurations,
     movable_configuration_mask,
     random_configurations,
-    seed_tables_of,
+    seed_table_cache,
 )
 from mechanik.spatial.array import Array
 
@@ -83,18 +83,18 @@ def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: A
 def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
     """Return the starts (n, nq) of the seed table with the smallest closure residuals, for solves with fixed starts.
 
-    There are min(max_count, STARTS_BEFORE_CLOSING) of them.
+    Their number n is min(max_count, STARTS_BEFORE_CLOSING).
     """
     nq = problem.mechanism.nq
-    table = seed_tables_of(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
+    table = seed_table_cache(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
     return np.ascontiguousarray(table.most_nearly_closed_starts(min(max_count, STARTS_BEFORE_CLOSING)))
 
 
 def _seed_table_blocks(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
     is_movable = movable_configuration_mask(problem, request.locked_dofs)
-    table = seed_tables_of(problem).table(request.bounds, is_movable, q)
+    table = seed_table_cache(problem).table(request.bounds, is_movable, q)
     starts = table.starts_by_cost(problem)
-    if table.has_loops and problem.subproblem.packed.sizes["functions"] == 0:
+    if table.has_constraints and problem.subproblem.packed.sizes["functions"] == 0:
         yield starts[:STARTS_BEFORE_CLOSING]
         remaining_count = request.options.restart_count - STARTS_BEFORE_CLOSING
         starts = table.closed_starts_by_cost(problem, remaining_count, request.options, request.monitor)
@@ -131,7 +131,7 @@ class SubproblemRequest:
         rng: random generator of the starts; None for the seed table and the Halton sequence.
         feasible: function that returns whether a solution q (nq,) is accepted.
         monitor: deadline, history and callback.
-        is_step: whether to run a single iteration and return its result, even if the error increases.
+        is_step: whether to return the result of the last iteration, even if the error increases.
     """
 
     mechanism: Mechanism

@@ -1,4 +1,4 @@
-"""Singularity analysis of a configuration: the kind of singularity, how near it is, and the joint motion it belongs to.
+"""Singularity analysis of a configuration: the kind of singularity, how near it is, and the joint motion at it.
 
 A configuration is singular if one of the three matrices below has a lower rank than at nearby configurations with
 closed loops. Lengths are divided by the characteristic length of the mechanism. The kinds are types 1 and 2 of
@@ -57,15 +57,15 @@ class SingularDirection:
 
     Attributes:
         kind: kind of singularity.
-        nearness: this singular value divided by the largest: 0 at a singular configuration, larger far from a
-            singularity.
-        motion: velocity of each dof by name, rad/s and m/s, with arbitrary scale. Change point: the motion that the
-            loops allow only there. Dead point: the motion with fixed inputs. Lost direction: the motion that does
-            not change the goals.
+        singular_value_ratio: this singular value divided by the largest: 0 at a singular configuration, larger far
+            from a singularity.
+        motion: velocity of each dof that takes part, by name, rad/s and m/s, with arbitrary scale. Change point: the
+            motion that the loops allow only there. Dead point: the motion with fixed inputs. Lost direction: the motion
+            that does not change the goals.
     """
 
     kind: SingularityKind
-    nearness: float
+    singular_value_ratio: float
     motion: Mapping[str, float]
 
     def __repr__(self) -> str:
@@ -73,7 +73,8 @@ class SingularDirection:
         motion_text = ", ".join(
             f"{name} {amount:+.2g}" for name, amount in self.motion.items() if abs(amount) >= threshold
         )
-        return f"<{self.kind}: {_DESCRIPTIONS[self.kind]} (nearness {self.nearness:.2g}); moves {motion_text}>"
+        ratio_text = f"singular value ratio {self.singular_value_ratio:.2g}"
+        return f"<{self.kind}: {_DESCRIPTIONS[self.kind]} ({ratio_text}); moves {motion_text}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -84,7 +85,7 @@ class Singularity:
 
     Attributes:
         directions: an entry for each kind that was analysed, also if the configuration is regular.
-        tolerance: values of `nearness` below it count as singular.
+        tolerance: values of `singular_value_ratio` below it count as singular.
         unknown: reason why the configuration cannot be analysed, for example a loop that is not closed; else empty.
     """
 
@@ -98,12 +99,12 @@ class Singularity:
     @property
     def kinds(self) -> tuple[SingularityKind, ...]:
         """Kinds of singularity of the configuration."""
-        return tuple(direction.kind for direction in self.directions if direction.nearness < self.tolerance)
+        return tuple(direction.kind for direction in self.directions if direction.singular_value_ratio < self.tolerance)
 
     @property
-    def nearness(self) -> float:
-        """Smallest `nearness` of all directions: 0 at a singular configuration; 1 if there are no directions."""
-        return min((direction.nearness for direction in self.directions), default=1.0)
+    def singular_value_ratio(self) -> float:
+        """Smallest ratio of all directions: 0 at a singular configuration; 1 if there are no directions."""
+        return min((direction.singular_value_ratio for direction in self.directions), default=1.0)
 
     def direction(self, kind: SingularityKind) -> SingularDirection | None:
         """Return the entry for a kind of singularity, or None if that kind was not analysed."""
@@ -113,7 +114,7 @@ class Singularity:
         if self.unknown:
             return f"<not analysed: {self.unknown}>"
         if not self:
-            return f"<regular, nearness {self.nearness:.2g}>"
+            return f"<regular, singular value ratio {self.singular_value_ratio:.2g}>"
         texts = [repr(direction)[1:-1] for direction in self.directions if direction.kind in self.kinds]
         return f"<singular: {'; '.join(texts)}>"
 
@@ -138,7 +139,9 @@ def find_singularity(mechanism: Mechanism, objectives: Sequence[Objective], q: A
     inputs = [objective for objective in required_objectives if isinstance(objective, JointValues)]
     goals = [objective for objective in required_objectives if not isinstance(objective, JointValues)]
     directions = [_change_point_direction(mechanism, structure)] if len(structure.system_at_q.A) else []
-    is_change_point = bool(directions) and directions[0] is not None and directions[0].nearness < SINGULAR_RATIO
+    is_change_point = (
+        bool(directions) and directions[0] is not None and directions[0].singular_value_ratio < SINGULAR_RATIO
+    )
     if not is_change_point and (inputs or structure.system_at_q.constraints):
         jacobian_at = _residual_jacobian(mechanism, inputs) if inputs else _input_jacobian(mechanism, structure)
         directions.append(_rank_loss_direction(mechanism, structure, "dead point", jacobian_at))
@@ -158,8 +161,8 @@ def _change_point_direction(mechanism: Mechanism, structure: StructureAnalysis) 
     # if there are fewer singular values than the generic rank, the missing values are zero
     singular_values = np.concatenate([singular_values, np.zeros(max(0, rank - len(singular_values)))])
     k = rank - 1
-    nearness = float(singular_values[k] / singular_values[0]) if singular_values[0] > 0.0 else 0.0
-    return _make_direction(mechanism, "change point", nearness, Vt[k], structure.system_at_q)
+    ratio = float(singular_values[k] / singular_values[0]) if singular_values[0] > 0.0 else 0.0
+    return _make_direction(mechanism, "change point", ratio, Vt[k], structure.system_at_q)
 
 
 def _rank_loss_direction(
@@ -168,10 +171,10 @@ def _rank_loss_direction(
     kind: SingularityKind,
     jacobian_at: Callable[[LinearizedSystem], Array],
 ) -> SingularDirection | None:
-    """Return the motion of the smallest singular value of a Jacobian that is not zero at nearby configurations.
+    """Return the motion of the smallest of those singular values of a Jacobian that are not zero nearby.
 
-    The Jacobian is restricted to motions that the loops allow. Return None if its rank is zero at nearby
-    configurations too.
+    The Jacobian is restricted to motions that the loops allow. Return None if its rank is zero here and at nearby
+    configurations.
     """
 
     def restrict_to_motions(system: LinearizedSystem) -> tuple[Array, Array, Array]:
@@ -193,8 +196,8 @@ def _rank_loss_direction(
     J, J_reduced, basis = restrict_to_motions(structure.system_at_q)
     _, singular_values, Vt = np.linalg.svd(J_reduced)
     k = generic_rank - 1
-    nearness = float(singular_values[k]) / _largest_singular_value(J)
-    return _make_direction(mechanism, kind, nearness, basis @ Vt[k], structure.system_at_q)
+    ratio = float(singular_values[k]) / _largest_singular_value(J)
+    return _make_direction(mechanism, kind, ratio, basis @ Vt[k], structure.system_at_q)
 
 
 def _largest_singular_value(J: Array) -> float:
@@ -202,10 +205,10 @@ def _largest_singular_value(J: Array) -> float:
 
 
 def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[LinearizedSystem], Array]:
-    """Return a function that computes the Jacobian of all residuals without bounds (bands).
+    """Return a function that computes the Jacobian of all residuals without bands.
 
-    Lengths are divided by the characteristic length. Residuals with bounds are excluded, since they constrain the
-    motion only at a bound.
+    Lengths are divided by the characteristic length. Residuals with bands are excluded, since they constrain the
+    motion only at an edge of a band.
     """
 
     def jacobian(system: LinearizedSystem) -> Array:
@@ -233,7 +236,7 @@ def _input_jacobian(mechanism: Mechanism, structure: StructureAnalysis) -> Calla
 
 
 def _make_direction(
-    mechanism: Mechanism, kind: SingularityKind, nearness: float, motion: Array, system: LinearizedSystem
+    mechanism: Mechanism, kind: SingularityKind, ratio: float, motion: Array, system: LinearizedSystem
 ) -> SingularDirection:
     """Return a direction with its motion (nv,), converted from dimensionless values to rad and m."""
     velocities = {
@@ -241,4 +244,4 @@ def _make_direction(
         for name, amount, unit in zip(mechanism.space.v_names, motion, system.unit, strict=True)
         if abs(amount) > MIN_PARTICIPATION
     }
-    return SingularDirection(kind, nearness, MappingProxyType(velocities))
+    return SingularDirection(kind, ratio, MappingProxyType(velocities))

@@ -61,8 +61,8 @@ STATUS_BY_CODE = (
     Status.DIVERGED, Status.BAD_TARGET, Status.PENDING, Status.BAD_START, Status.IN_COLLISION,
 )  # fmt: skip
 """Status by status code; the first eight are ordered from best to worst. The second TIMEOUT is a stage that was not
-started because the attempt ended earlier. The kernel does not write the last six: methods that iterate in Python write
-STOPPED and DIVERGED, three are for rows of a batch, and collisions are checked after the solve.
+started because the attempt ended earlier. The kernel does not write the last six: Python writes STOPPED and DIVERGED,
+three are for rows of a batch, and collisions are checked after the solve.
 """
 IN_COLLISION_CODE = STATUS_BY_CODE.index(Status.IN_COLLISION)
 
@@ -76,8 +76,9 @@ class SubproblemReport:
         closures: names of the joints that close its loops.
         joints: names of the dofs that it may move.
         status: status of this subproblem.
-        residual: norm of the residual of its first unmet level, 0 if all are met. Weighted, lengths divided by the
-            characteristic length of the mechanism.
+        residual: norm of the residual of its loops or, if they are closed, of its first unmet level; 0 if all are met.
+            Weighted, lengths divided by the characteristic length of the mechanism. Methods other than "lm" take all
+            required residuals together.
         iterations: number of steps tried.
         seconds: time spent on this subproblem, s.
         joint_constraints: names of its joint constraints.
@@ -114,10 +115,9 @@ class Solution:
     Attributes:
         q: configuration, (nq,).
         seconds: time from the call to the result, s.
-        history: error after each iteration, or None if not requested: the norm of the residual of the current level,
-            weighted, lengths divided by the characteristic length of the mechanism.
+        history: error after each iteration, as in `Iterate.error`, (k,); None if not requested.
         contacts: pairs in collision or closer than the clearance, the deepest first.
-        blocking_contacts: pairs that are at the required clearance, where goals are not met and `contacts` is empty.
+        blocking_contacts: pairs that are at the required clearance, if goals are not met and `contacts` is empty.
 
     Solvers create solutions; the constructor arguments `solver`, `objectives`, `reports`, `bounds`, `rejected` and
     `subproblem_seconds` are internal.
@@ -172,7 +172,7 @@ class Solution:
             history: error after each iteration.
             rejected: whether `feasible` rejected every solution.
             subproblem_seconds: time of each subproblem, s.
-            contacts: pairs in collision.
+            contacts: pairs in collision or closer than the clearance, the deepest first.
         """
         self._solver, self._objectives_source, self._report, self._bounds, self._rejected = (
             solver,
@@ -200,9 +200,9 @@ class Solution:
     def success(self) -> bool:
         """Whether the solve succeeded.
 
-        True if every required objective is within its tolerance, all loops and joint constraints hold, nothing that was
-        to be avoided is in collision, and `feasible` accepts q. Every scalar dof in q that may move is within its
-        limits, also without success.
+        True if every required objective is within its tolerance, all loops and joint constraints hold, every pair keeps
+        the required clearance, and `feasible` accepts q. Every scalar dof in q that may move is within its limits, also
+        without success.
         """
         return not self.contacts and self._is_met
 
@@ -307,7 +307,7 @@ class Solution:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism; a solve does not move it."""
+        """The mechanism of the solver."""
         return self._solver.mechanism
 
     @property
@@ -391,8 +391,8 @@ class Solution:
     def active_limits(self) -> Mapping[str, str]:
         """Dofs at a limit, "lower" or "upper" by name, and joints at the edge of their cone, "cone" by name.
 
-        The dofs of closing joints are included. For a closing joint with several rotations, solvers observe only the
-        limits of its translations and its cone.
+        The dofs of closing joints are included; of a closing joint with several rotations, only its translations and
+        its cone.
         """
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
@@ -410,7 +410,7 @@ class Solution:
 
     @property
     def outside_limits(self) -> tuple[str, ...]:
-        """Names of dofs that started outside their limits and that no objective moves, so that their value stays."""
+        """Names of dofs outside their limits that no objective or loop moves, so that they stay at their start."""
         space = self.mechanism.space
         lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
         names: list[str] = []
@@ -450,7 +450,7 @@ class Solution:
 
     @property
     def condition(self) -> float:
-        """Condition number of the Jacobian of the required objectives; infinite at a singular pose."""
+        """Condition number of the Jacobian of the required objectives; infinite at a singular configuration."""
         jacobians = [objective.jacobian(self.mechanism, self.q) for objective in self.objectives if objective.required]
         J = np.concatenate([np.zeros((0, self.mechanism.nv)), *jacobians])[:, self._solver._moving_dofs]
         if not J.size:
@@ -552,7 +552,7 @@ def subproblem_report(solver: CompiledProblem, k: int, report: Array, seconds: f
     """Convert the kernel report of subproblem `k` to a `SubproblemReport`."""
     problem = solver._problem
     subproblem = problem.subproblems[k]
-    owners, closures, constraint_names = (
+    owners, closure_count, constraint_names = (
         dict.fromkeys(subproblem.owners),
         len(problem.closures),
         tuple(problem.joint_constraints),
@@ -570,7 +570,7 @@ def subproblem_report(solver: CompiledProblem, k: int, report: Array, seconds: f
     residual = next((cost for cost, code in zip(costs, codes, strict=True) if code), 0.0)
     return SubproblemReport(
         objectives=tuple(owner for owner in owners if 0 <= owner < len(solver.objectives)),
-        closures=tuple(problem.closures[-1 - owner].name for owner in owners if -closures <= owner < 0),
+        closures=tuple(problem.closures[-1 - owner].name for owner in owners if -closure_count <= owner < 0),
         joints=tuple(
             name for name, moves in zip(solver.mechanism.space.v_names, subproblem.moving_dofs, strict=True) if moves
         ),
@@ -579,8 +579,8 @@ def subproblem_report(solver: CompiledProblem, k: int, report: Array, seconds: f
         iterations=int(report[ITERATIONS_OUT]),
         seconds=seconds,
         joint_constraints=tuple(
-            constraint_names[-1 - owner - closures]
+            constraint_names[-1 - owner - closure_count]
             for owner in owners
-            if -closures - len(constraint_names) <= owner < -closures
+            if -closure_count - len(constraint_names) <= owner < -closure_count
         ),
     )

@@ -55,7 +55,8 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
 
 STEP_ITERATIONS = (2, 3, 4, 6, 8, 12, 16, 32)
-"""Numbers of iterations of `Solver.step` if loops must be closed: in this order, until a step moves the mechanism."""
+"""Numbers of iterations of `Solver.step` if loops or joint constraints must hold and one iteration moves nothing: in
+this order, until a step moves the mechanism."""
 MIN_MOTION = 1e-12
 """rad or m: the largest change of q that still counts as no motion."""
 
@@ -65,7 +66,7 @@ class Solver(GeneralPath):
 
     A solver made with a mechanism never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves
     the mechanism. A solver made with the root frames of a graph writes the new joint values to the graph after each
-    `solve`.
+    `solve`, `solve_nearby` and `step`.
 
     Threads may share a solver; calls that use the same tables wait for each other.
 
@@ -73,7 +74,8 @@ class Solver(GeneralPath):
         mechanism: a mechanism, or the root frame or frames of a graph.
         goals: objectives. None: the objectives of the graph, which are its goals and the targets and rest poses of its
             joints.
-        solver: the method, by name (a key of `mk.METHODS`) or as an object. "auto" selects a method for the problem.
+        solver: the method, by name (a key of `mk.METHODS`) or as an object. "auto": "lm", then the closed form if "lm"
+            fails and the problem has a closed form.
         active: joints (`elbow`) or dofs (`base.X`) that may move. None: all dofs that affect an objective.
         lock: joints or dofs that may not move.
         limits: (lower, upper) by joint or dof, rad or m; replaces the limits of the mechanism.
@@ -170,8 +172,7 @@ class Solver(GeneralPath):
             nearest: whether to compute all solutions and return the feasible solution nearest to `q0` or `mechanism.q`.
                 This takes milliseconds and ignores `max_seconds`.
             lock, limits: for this call, in addition to those of the solver.
-            rng: random generator for restarts and random steps. None: restarts follow the Halton sequence, so results
-                are repeatable.
+            rng: random generator for restarts and random steps. None: a fixed sequence, so results are repeatable.
             feasible: function of q (nq,). If it returns False for a solution, the search continues from the next start.
             history: whether to record the error after each iteration.
             callback: called with an `Iterate` after each iteration; a return value of True stops the solve.
@@ -182,7 +183,7 @@ class Solver(GeneralPath):
 
         Raises:
             InvalidArgument: if `feasible` or `callback` is not callable.
-            InvalidOperation: if the solver is called from its own callback.
+            InvalidOperation: if the solver is called from a function that it calls, such as its callback.
             ShapeError: for targets or a `q0` of the wrong shape.
             UnknownName: for an unknown option, objective, joint or dof.
 
@@ -266,9 +267,9 @@ class Solver(GeneralPath):
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
     ) -> Solution:
-        """Solve like `solve`, with every dof within `max_deviation` of `q0`; restarts stay within the same bound.
+        """Solve like `solve`, with every scalar dof within `max_deviation` of `q0`; restarts stay within it too.
 
-        Spherical joints are not bounded, since quaternions have no limits.
+        Spherical joints are not bounded, since quaternions have no limits. A `q0` outside the limits is clamped first.
 
         Args:
             max_deviation: largest change of a dof, m and rad, 0 or more.
@@ -306,8 +307,8 @@ class Solver(GeneralPath):
         """Run a single iteration from `q0`, even if it increases the error; for animation and teaching.
 
         Where loops or joint constraints must hold, a single iteration may not be enough to satisfy them; then the step
-        is the smallest number of iterations that moves the mechanism. A method starts without memory at each step. To
-        observe the iterations of a method with memory, give `solve` a callback.
+        has more iterations, until the mechanism moves. A method starts without memory at each step. To observe the
+        iterations of a method with memory, give `solve` a callback.
 
         Args:
             targets, q0: as in `solve`.
@@ -468,7 +469,7 @@ UNMET_STATUSES = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
 
 
 class ConstrainedSolver(Solver):
-    """Solver whose problem also holds the clearances as constraints; its targets and solutions list only the goals."""
+    """Solver with the clearances as an additional objective; its targets and solutions contain only the other ones."""
 
     def __init__(self, constraint: CollisionConstraint, *arguments: Any, **options: Any) -> None:
         self._constraint = constraint
@@ -509,7 +510,7 @@ def _with_success(report: Array) -> Array:
 
 
 def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
-    """Choose the batch backend: lanes for a serial chain with a single pose-like goal, the descent kernel otherwise.
+    """Choose the batch backend: lanes for a serial chain with a single pose-like goal, one solve per row otherwise.
 
     Args:
         q0: start configuration (nq,) for all rows, (N, nq), or None.
@@ -522,22 +523,24 @@ def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
         solver._supports_lanes = supports_lanes(solver.mechanism, goal)
     if not solver._supports_lanes:
         return sequential
-    home = solver.mechanism.q if solver._mid_configuration is None else solver._mid_configuration
+    default_q = solver.mechanism.q if solver._mid_configuration is None else solver._mid_configuration
     if chain.has_fixed_joints:  # the seed table depends on their values
         if q0 is not None and np.ndim(q0) == 2:
             return sequential
-        start = home if q0 is None else solver.mechanism._single_q(q0)
-        chain = ChainSearch(chain.chain, start, solver.options.restarts)
-        home = start
+        default_q = default_q if q0 is None else solver.mechanism._single_q(q0)
+        chain = ChainSearch(chain.chain, default_q, solver.options.restarts)
     if solver._collision_avoidance is None:
-        return LaneBackend(chain, sequential, goal, np.array(home))
+        return LaneBackend(chain, sequential, goal, np.array(default_q))
     avoidance, mechanism, objectives = solver._collision_avoidance, solver.mechanism, solver.objectives
     lanes = LaneBackend(
-        chain, SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)), goal, np.array(home)
+        chain,
+        SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)),
+        goal,
+        np.array(default_q),
     )
     # all threads share the solver of the fallback, one call at a time
     constrained_backend = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
-    free_search = avoidance.free_search(np.array(home), chain)
+    free_search = avoidance.free_search(np.array(default_q), chain)
     return CollisionFreeLaneBackend(lanes, avoidance.constraint, free_search, constrained_backend)
 
 
@@ -573,7 +576,7 @@ def constructor_arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, An
 
 
 DEFAULT_RESTARTS = 100
-"""Number of restarts of `solve` if the caller gives none and the chain kernel cannot be used."""
+"""Number of restarts of `solve` if the caller gives none and the chain kernel is not used."""
 
 
 def solve(

@@ -1,9 +1,8 @@
 """Start configurations: Halton samples within the limits, and seed tables that rank them by cost.
 
 A seed table stores the relative link poses at each start, so that starts can be tried in the order of goal and closure
-errors. Ranking costs a few additions for each start, while an attempt from a bad start costs about ten iterations. The
-descent kernel uses this table; the chain kernel has another (`kernels/chain_restarts.py`). Measurements:
-docs/seed_tables.md.
+errors. Ranking a start costs far less than an attempt from a bad start. All solvers except the chain kernel, which has
+its own table (`kernels/chain_restarts.py`), use these tables. Measurements: docs/seed_tables.md.
 """
 
 from __future__ import annotations
@@ -101,8 +100,8 @@ FULL_ROTATION = (3, 4, 5)
 def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array:
     """Return the weighted sum of squares (n,) of the residual outside its bands; for ranking, not for convergence.
 
-    For a full rotation the squared chord, 4 sin^2(angle / 2), replaces the squared angle: the order is the same, and
-    the chord is computed ten times as fast.
+    For a full rotation the squared chord, 4 sin^2(angle / 2), replaces the squared angle: it grows with the angle too,
+    and is computed ten times as fast.
 
     Args:
         weights: (rows,).
@@ -178,15 +177,16 @@ class SeedTable:
     """Ranked start configurations for a problem, for given limits and given values of fixed joints.
 
     Attributes:
-        starts: configurations in Halton order, (entries, nq); fixed joints have the values of the table.
-        closure_residuals: sum of squares of the closure residuals at each start, (entries,); 0 without loops.
-        has_loops: whether the problem has loops.
+        starts: configurations in Halton order, (entries, nq); fixed joints have their given values.
+        closure_residuals: sum of squares of the residuals of closures and joint constraints at each start, (entries,);
+            0 if there are none.
+        has_constraints: whether the problem has closures, joint constraints or swing limits.
     """
 
     def __init__(
         self, problem: LeastSquaresProblem, space: ConfigurationSpace, unit_points: Array, is_movable: Mask, q: Array
     ) -> None:
-        """Create the table and evaluate its closure residuals.
+        """Create the starts and evaluate their closure residuals.
 
         Args:
             problem: the problem.
@@ -201,7 +201,7 @@ class SeedTable:
         self._closed_poses: RelativePoses = {}
         self.closure_residuals = np.zeros(len(unit_points))
         mechanism, full_problem = problem.mechanism, problem.problem
-        self.has_loops = problem.closures > 0
+        self.has_constraints = problem.closures > 0
         for index in sorted({-1 - owner for owner in problem.subproblem.owners if owner < 0}):
             if index >= len(full_problem.closures) + len(full_problem.joint_constraints):
                 continue  # a swing limit, which is easy to satisfy
@@ -222,7 +222,7 @@ class SeedTable:
     def starts_by_cost(self, problem: LeastSquaresProblem) -> Array:
         """Return all starts, (entries, nq), ordered by the cost of the present goals and closures."""
         costs = self._goal_costs(problem, self.starts, self._poses)
-        if costs is None and not self.has_loops:
+        if costs is None and not self.has_constraints:
             return self.starts
         return self.starts[
             np.argsort(self.closure_residuals if costs is None else costs + self.closure_residuals, kind="stable")
@@ -255,7 +255,7 @@ class SeedTable:
         )
 
     def most_nearly_closed_starts(self, count: int) -> Array:
-        """Return the starts (count, nq) with the smallest closure residuals; without loops, the first starts."""
+        """Return the starts (count, nq) with the smallest closure residuals; if all are 0, the first starts."""
         return self.starts[np.argsort(self.closure_residuals, kind="stable")[:count]]
 
     def _goal_costs(self, problem: LeastSquaresProblem, starts: Array, poses: RelativePoses) -> Array | None:
@@ -289,7 +289,7 @@ class SeedTable:
         return poses[links]
 
 
-class SeedTables:
+class SeedTableCache:
     """Cache of the seed table of a problem; the table is rebuilt when limits or fixed joints change."""
 
     def __init__(self, problem: LeastSquaresProblem) -> None:
@@ -308,12 +308,12 @@ class SeedTables:
         return self._cached_table[1]
 
 
-def seed_tables_of(problem: LeastSquaresProblem) -> SeedTables:
-    """Return the seed tables in the cache of a problem; a change of the mechanism creates new problems."""
-    tables = problem.cache.get("seed tables")
-    if not isinstance(tables, SeedTables):
-        tables = problem.cache["seed tables"] = SeedTables(problem)
-    return tables
+def seed_table_cache(problem: LeastSquaresProblem) -> SeedTableCache:
+    """Return the seed table cache of a problem; a change of the mechanism creates new problems."""
+    cache = problem.cache.get("seed table")
+    if not isinstance(cache, SeedTableCache):
+        cache = problem.cache["seed table"] = SeedTableCache(problem)
+    return cache
 
 
 def close_loops_of_starts(
@@ -321,7 +321,7 @@ def close_loops_of_starts(
 ) -> tuple[Array, Mask]:
     """Close the loops of starts (n, nq), without regard to the goals.
 
-    The tables of the problem stay unchanged, except for the options.
+    The targets and the variables after q in x stay unchanged; the options and the report are overwritten.
 
     Returns:
         The configurations with closed loops, (k, nq), and for each start whether its loops could be closed, (n,); the
@@ -360,7 +360,7 @@ def movable_configuration_mask(problem: LeastSquaresProblem, locked_dofs: Mask) 
 
 
 def _relevant_mask(problem: LeastSquaresProblem) -> Mask:
-    """Return a mask (nq,) of the entries of q that the residuals of a problem depend on."""
+    """Return a mask (nq,) of the entries of q that move the frames of a problem."""
     mask = np.zeros(problem.mechanism.nq, dtype=np.bool_)
     for node in problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS):
         if node[NODE_KIND] != FIXED:

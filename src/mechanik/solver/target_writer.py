@@ -1,8 +1,8 @@
 """New targets for the objectives of a solver: new objectives, or a direct write to the kernel tables.
 
-A target writer puts the target of a single common goal into the tables, or returns None; then the general path with all
-its checks handles the call. The multi-target writer packs the targets of several goals into an array and writes them
-with a small kernel. Poses, positions and joint values can be written; the targets of other objectives do not change.
+A target writer passes the target of a single goal to the kernel, or returns None; then the general path with all its
+checks handles the call. The multi-target writer packs the targets of several goals into an array and writes them with a
+small kernel. Poses, positions and joint values can be written; the targets of other objectives do not change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Targets = Any
 
 
 def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[Objective, ...]:
-    """Return the objectives with new targets; a target of None does not change the objective."""
+    """Return the objectives with new targets; None, or an entry None of a sequence, does not change a target."""
     if targets is None:
         return objectives
     takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
@@ -69,7 +69,7 @@ def scaled_rest(mechanism: Mechanism, relations: tuple[Relation, ...], q: Array,
             scaled_relations.append(
                 replace(relation, target=(1 - share) * q[[names.index(relation.dof_name)]] + share * relation.target)
             )
-        else:  # spherical and closing joints: the remaining part of the residual becomes the target
+        else:  # spherical and closing joints: the remaining part of the residual becomes the band
             remainder = read_only((1 - share) * evaluate_relation(mechanism, relation, q)[0])
             scaled_relations.append(replace(relation, lower=remainder, upper=remainder))
     return tuple(scaled_relations)
@@ -123,7 +123,7 @@ def make_target_writer(
 
 
 def append_end_poses(mechanism: Mechanism, starts: Array, relation: Relation) -> Array:
-    """Append the pose of the goal's frame to each start, (K, nq) to (K, nq + 12), so that the kernel can rank them."""
+    """Append the world pose of frame B to each start, (K, nq) to (K, nq + 12), so that the kernel can rank them."""
     X = mechanism.pose(relation.b or "", starts) @ relation.X_b
     ends = [X[:, :3, :3].reshape(len(starts), 9), X[:, :3, 3]]
     return np.ascontiguousarray(np.concatenate([starts, *ends], axis=1))
@@ -135,7 +135,7 @@ def pass_pose(target: object, q0: Array) -> Array | None:
 
 
 def is_pose(X: Array) -> bool:
-    """Return whether an array (4, 4) is a rigid transform, with the kernel's tolerances."""
+    """Return whether an array (4, 4) is a rigid transform, up to rounding errors of its rotation."""
     R = X[:3, :3]
     if not (np.abs(R.T @ R - EYE).max() < ROTATION_TOLERANCE and (X[3] == HOMOGENEOUS_ROW).all()):
         return False
@@ -189,7 +189,7 @@ class MultiTargetWriter:
 
     Attributes:
         kinds: kind of each target; UNCHANGED for an objective whose target does not change.
-        names: name of each objective, empty if they are not unique; for joint values, the names of the dofs.
+        names: name of each objective; empty if a name is missing or not unique. For joint values, names of the dofs.
         write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the integer plan (n,
             4), and the rotations (n, 9).
         initial_values: targets of the original objectives, (size,), lengths in m and angles in rad.
@@ -223,7 +223,7 @@ class MultiTargetWriter:
         return values.reshape(-1)
 
     def write(self, values: Array, q0: Array) -> bool:
-        """Write packed targets to all subproblems; False if a target is invalid, which leaves the tables undefined."""
+        """Write packed targets to all subproblems; False if a target is invalid (others may then be written)."""
         return all(write_targets_kernel.write_targets(*plan, values, q0) for plan in self.write_plans)
 
     def objectives(self, originals: Sequence[Objective], values: Array) -> tuple[Objective, ...]:
@@ -387,9 +387,9 @@ def _follows_target(relation: Relation, probe_relation: Relation, target: Array)
 def _nearest_angle_index(
     problem: Problem, objective: Objective, relation: Relation, bounds: tuple[Array, Array]
 ) -> int | None:
-    """Return the index in q that an angle must be nearest to, modulo full revolutions.
+    """Return the index in q of the start angle to which full revolutions bring a target angle nearest.
 
-    NO_REFERENCE if the angle is taken as given; None if limits restrict the choice.
+    NO_REFERENCE if the target is taken as given; None if limits restrict the choice.
     """
     if relation.kind is not RelationKind.JOINT_VALUE or (
         isinstance(objective, JointValues) and objective.angle_mode == "exact"

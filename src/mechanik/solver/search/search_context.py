@@ -186,7 +186,7 @@ def search_context(
         )
     finally:
         solver._targets_changed = True
-        solver._reset_options()
+        solver._reset_tables()
 
 
 def _limits_with_free_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
