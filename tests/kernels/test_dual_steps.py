@@ -246,7 +246,7 @@ def test_chain_step_solves_the_dense_system(kind, limited_joints):
         H, s, g, x = (
             chain_matrix(solver) + np.diag(all_tables["diagonal"]),
             all_tables["step"],
-            all_tables["gradient"],
+            all_tables["negative_gradient"],
             all_tables["trial"],
         )
         free = np.ones(60, dtype=bool)

@@ -1,5 +1,5 @@
-"""Numerical kernels over flat arrays, written in the subset of Python that Numba compiles.
+"""Numerical kernels over arrays of floats and integers, written in the subset of Python that Numba compiles.
 
-Kernels read and write flat arrays of floats and integers; the `*_layout.py` modules define their layout.
-`mechanik.tiers` chooses between machine code and plain Python for each kernel. Kernels are called through it only.
+Modules such as `problem_layout.py` and `nodes.py` define the layout of flat arrays. The rest of the library reads these
+layouts but calls kernels only through `mechanik.tiers`, which runs them as machine code or as plain Python.
 """

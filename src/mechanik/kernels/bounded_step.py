@@ -1,14 +1,15 @@
-"""One damped Gauss-Newton step under hard constraints and bounds, by an active-set method.
+"""One step under hard constraints and bounds, by an active-set method, and its application to x.
 
+A step is a damped Gauss-Newton step, which may use second derivatives, or a Newton step on the hard residuals alone.
 The hard residuals are eliminated first (`elimination.py`). The step s of the independent columns then minimises
 
     |e + A s|^2 + damping |s|^2
 
-where e are the soft residuals and A = J (1, Z) is their Jacobian after the elimination (`damped_least_squares.py`). A
-column whose step would cross a bound is added to the active set, and the system is solved again with the column fixed
-at its bound. A column at a bound is released if the negative gradient of this model after the step points to the inside
-of the bounds. This gradient is that of A, so it includes the constraint forces of the closures; the sign of J'e,
-without elimination, would give wrong poses.
+where e are the soft residuals and A = J (1, Z) is their Jacobian, both after the elimination
+(`damped_least_squares.py`). A column whose step would cross a bound is added to the active set, and the system is
+solved again with the column fixed at its bound. A column at a bound is released if the negative gradient of this model
+after the step points to the inside of the bounds. This gradient is computed with A, so it includes the constraint
+forces of the closures; the sign of J'e, without elimination, would give wrong poses.
 
 If the active set gives no step that stays within the bounds and decreases the cost, further solves change one bound at
 a time. If second derivatives are missing, the result may be a request to probe them instead of a step (`curvature.py`).
@@ -23,10 +24,10 @@ from .compiler import subroutine
 from .curvature import (
     MAX_PROBED_COLUMNS,
     begin_probes,
-    chain_curvature_vectors,
     find_multipliers,
     has_all_curvature,
     store_step,
+    write_chain_vectors,
 )
 from .damped_least_squares import assemble_normal_equations, expand_step, model_change, solve_reduced_step
 from .elimination import NO_INDEX, eliminate
@@ -69,7 +70,7 @@ def update_active_bounds(ints, floats, x):
 
 @subroutine
 def activate_bounds(ints, floats, x):
-    """Activate the bounds that the step crosses.
+    """Add the columns whose step crosses a bound to the active set.
 
     Returns:
         The number of columns that cross a bound, and whether (1 or 0) one of these columns is dependent.
@@ -160,7 +161,7 @@ def may_move(ints, floats, x, v, negative_gradient):
 
 @subroutine
 def shorten_to_bounds(ints, floats, x):
-    """Scale the whole step so that x stays within its bounds; return the factor.
+    """Shorten the whole step so that x stays within its bounds; return the factor, 0 to 1.
 
     This replaces a further solve if the number of solves is used up, or if bounds change one at a time.
     """
@@ -196,8 +197,8 @@ def hold_at_bounds(ints, floats, x):
 
 
 @subroutine
-def column_of_largest_multiplier(ints, floats, n, max_gradient):
-    """Return the column at a bound with the largest multiplier above `max_gradient`; NO_INDEX if there is none.
+def column_of_largest_multiplier(ints, floats, n, min_multiplier):
+    """Return the column at a bound with the largest multiplier above `min_multiplier`; NO_INDEX if there is none.
 
     The multiplier of a column is its model gradient at an upper bound, and minus its model gradient at a lower bound.
     Columns that were released before in this step are excluded.
@@ -206,15 +207,15 @@ def column_of_largest_multiplier(ints, floats, n, max_gradient):
     for i in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
         side, gradient = ints[ints[AT_BOUND_STATE] + v], floats[ints[AT_MODEL_GRADIENT] + i]
-        points_inside = (side == ON_UPPER and gradient > max_gradient) or (
-            side == ON_LOWER and -gradient > max_gradient
+        points_inside = (side == ON_UPPER and gradient > min_multiplier) or (
+            side == ON_LOWER and -gradient > min_multiplier
         )
         if (
             points_inside
             and ints[ints[AT_WAS_RELEASED] + v] == 0
             and floats[ints[AT_LOWER] + v] < floats[ints[AT_UPPER] + v]
         ):
-            column, max_gradient = v, abs(gradient)
+            column, min_multiplier = v, abs(gradient)
     return column
 
 
@@ -223,8 +224,8 @@ def largest_reduced_gradient(ints, floats, x, n):
     """Return the largest absolute reduced gradient of the columns that may move along their negative gradient."""
     max_gradient = 0.0
     for i in range(n):
-        if may_move(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i], floats[ints[AT_GRADIENT] + i]):
-            max_gradient = max(max_gradient, abs(floats[ints[AT_GRADIENT] + i]))
+        if may_move(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i], floats[ints[AT_NEGATIVE_GRADIENT] + i]):
+            max_gradient = max(max_gradient, abs(floats[ints[AT_NEGATIVE_GRADIENT] + i]))
     return max_gradient
 
 
@@ -234,7 +235,7 @@ def largest_free_gradient(ints, floats, n):
     max_gradient = 0.0
     for i in range(n):
         if ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] == FREE:
-            max_gradient = max(max_gradient, abs(floats[ints[AT_GRADIENT] + i]))
+            max_gradient = max(max_gradient, abs(floats[ints[AT_NEGATIVE_GRADIENT] + i]))
     return max_gradient
 
 
@@ -262,8 +263,8 @@ CURVATURE_DAMPING_RATIO = 1e-3
 """Factor on the damping of a step for which all second derivatives are known, while the relative damping is at most the
 option START_DAMPING. A smaller factor gives nearly undamped Newton steps, which are rejected more often."""
 CURVATURE_UNKNOWN, CURVATURE_REQUESTED = 2.0, 3.0
-"""Values that `bounded_step` returns instead of a curvature: the curvature is unknown; or there is no step yet, and
-second derivatives have to be probed first."""
+"""Values that `bounded_step` returns instead of a curvature: not all second derivatives are known; or there is no step
+yet, and second derivatives have to be probed first."""
 
 
 @subroutine
@@ -291,13 +292,12 @@ def bounded_step(
         options: the solver's options.
         x: offset of x in `floats`.
         stage, buffer: the stage, and the buffer of residual and Jacobian at x.
-        damping: added to the diagonal of the normal equations, times the table `extra_damping`.
+        damping: damping of a column whose entry in the table `extra_damping` is 1.
         is_newton: whether the step is a Newton step on the hard residuals alone.
         uses_curvature: whether second derivatives are used (`curvature.py`).
-        may_probe: whether probes are requested before the first solve if second derivatives are missing
-            (`curvature.py`).
-        may_probe_early: whether probes are requested after the first solve if bounds are active and the model predicts
-            slow progress.
+        may_probe: whether probes may be requested before the first solve, if second derivatives are missing.
+        may_probe_early: whether probes may be requested after the first solve, if bounds are active and the model
+            predicts slow progress.
         independent_count: number of independent columns if probes were made at this x, so that the elimination is
             still valid; 0 if the elimination has to be done.
         damping_ratio: factor on the damping if all second derivatives are known.
@@ -306,7 +306,7 @@ def bounded_step(
             not changed since the previous step, so its curvature vectors of the chain are still valid.
 
     Returns:
-        The cost, which is the sum of squares of the soft residuals after the hard residuals are made zero to first
+        The cost, which is the sum of squares of the soft residuals if the hard constraints were satisfied, to first
         order; the predicted change of this cost; the largest absolute reduced gradient of a column that may move along
         its negative gradient; and the curvature: CURVATURE_REQUESTED, CURVATURE_UNKNOWN, or the smallest result of
         `solve_reduced_step`. With `is_newton`, the first three are 0 and the curvature is CURVATURE_UNKNOWN.
@@ -319,7 +319,7 @@ def bounded_step(
     predicted_change, max_gradient, cost, n, dual_row_count = 0.0, 0.0, 0.0, ints[RUNTIME_ZERO], ints[RUNTIME_ZERO]
     chain_block = ints[stages + STAGE_INTS * stage + CHAIN_BLOCK] if uses_curvature else ints[RUNTIME_ZERO] + NO_INDEX
     if chain_block >= 0 and poses_are_current == 1.0 and not is_newton:
-        chain_curvature_vectors(ints, floats, buffer, chain_block)
+        write_chain_vectors(ints, floats, buffer, chain_block)
     uses_dual_form = ints[stages + STAGE_INTS * stage + USES_DUAL_FORM] == 1 and (
         chain_block >= 0 or not uses_curvature
     )
@@ -355,7 +355,7 @@ def bounded_step(
                         find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count)
                         begin_probes(ints, floats, n)
                         return cost, predicted_change, max_gradient, CURVATURE_REQUESTED
-                step_was_accepted, step_damping = (
+                updates_curvature, step_damping = (
                     has_moved if solve_index == 0 else 0.0,
                     damping_ratio * damping if curvature_is_known else damping,
                 )
@@ -371,7 +371,7 @@ def bounded_step(
                     step_damping,
                     step_damping == damping,
                     uses_curvature,
-                    step_was_accepted,
+                    updates_curvature,
                     uses_dual_form,
                 )
             needs_elimination = False

@@ -16,23 +16,23 @@ IS_PLAIN_PYTHON = __name__ == "mechanik.kernels.compiler"
 """Whether this import of the package runs as plain Python."""
 
 COMPILER_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
-"""Numba options of all functions: fused multiply-adds are allowed. The full fastmath is not: it assumes that there is
-no NaN, so NaN would pass through clamps."""
+"""Numba options of all functions: fused multiply-adds are allowed, and division by zero gives infinity or NaN. The full
+fastmath is not allowed: it assumes that there is no NaN, so NaN would pass through clamps."""
 INTERNAL_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Further options of internal functions: they need no wrapper for calls from Python, which takes time to compile."""
+"""Further options of internal functions: no wrappers for calls from Python or C, which would take time to compile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A compiled function that is called from Python.
+    """A function that is called from Python, plain or compiled.
 
     Attributes:
         function: the plain Python function, or its Numba dispatcher.
         signature: types of the result and of the arguments in Numba's notation, without the arguments for `calls`.
-        nogil: whether the kernel releases the global interpreter lock.
+        nogil: whether the compiled kernel releases the global interpreter lock.
         calls: kernels of other modules, "module:name" (such as "distance.collision_query:query"), which this kernel
-            takes as its first arguments. They are bound when the kernel is loaded: both are compiled separately and
-            share one copy of the code.
+            takes as its first arguments. They are bound when this kernel is loaded, so each kernel is compiled once,
+            even if several kernels call it.
     """
 
     function: Callable[..., Any]
@@ -79,9 +79,9 @@ def inline(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def subroutine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare a large internal function, which is not forced inline, to keep compile times short.
+    """Declare an internal function; the compiler decides whether to inline it, which keeps compile times short.
 
-    The compiler may reorder its sums and therefore vectorise them.
+    The compiler may reorder its sums, so that it can vectorise them.
     """
     options: dict[str, Any] = {**COMPILER_OPTIONS, **INTERNAL_OPTIONS, "fastmath": {"contract", "reassoc"}}
     return function if IS_PLAIN_PYTHON else _dispatcher(function, **options)
@@ -91,6 +91,6 @@ def _dispatcher(function: Callable[..., Any], is_kernel: bool = False, **options
     """Return the Numba dispatcher of a function, which compiles it on first use."""
     numba: Any = importlib.import_module("numba")
     pipeline: Any = importlib.import_module(".numba_pipeline", __package__)
-    # cached machine code is loaded under the package's regular name
+    # a process that loads cached machine code may have imported the package under its regular name only
     function.__module__ = "mechanik.kernels." + function.__module__.removeprefix(__name__.removesuffix("compiler"))
     return numba.njit(**options, **pipeline.pipeline_options(is_kernel))(function)

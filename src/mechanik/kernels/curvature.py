@@ -1,7 +1,7 @@
-"""Second derivatives of the cost that Gauss-Newton omits: finite differences, secant updates, and exact for chains.
+"""Second derivatives of the cost: by finite differences, by secant updates, or exactly for chains.
 
 If a goal is out of reach, its residual e stays large. Then the part of the second derivatives that J'J does not contain
-is large too, and Gauss-Newton steps converge slowly. This module computes the omitted part in three ways.
+is large too, and Gauss-Newton, which omits this part, converges slowly. This module computes it in three ways.
 
 Finite differences (probes). With the Lagrange multipliers of the hard residuals h at x, the reduced Hessian W over the
 columns z_k of the null space basis (1, Z) (`elimination.py`) is
@@ -15,22 +15,22 @@ Secant updates. An approximation of S is updated from the change of the reduced 
 of Dennis, Gay and Welsch (NL2SOL, ACM TOMS 7, 1981). The reduced gradient includes closures and held levels, so S
 contains their curvature too. S is used only if progress is slow.
 
-Chains. Along an arm, joint i moves the axis and the lever of every later joint j. Therefore the entry (i, j), i before
-j, of the Hessian of |e|^2 / 2 is a product u_i · v_j of six numbers each:
+Chains. Along an arm, joint i moves the axis and the lever of every later joint j. Therefore the entry (i, j) of the
+whole Hessian of |e|^2 / 2, with j = i or j after i, is a scalar product u_i · v_j of six numbers each:
 
     v_j = (lever_j, axis_j)                              lever_j: velocity of the goal's point by joint j
     u_i = (weight² (lever_i + e × axis_i),  weight² (T axis_i + e × axis_i / 2))
 
 The first three numbers are for the position, the last three for the rotation; each part has its own weight and its own
-unweighted residual e. T = 1 + c [e]×² is the even part of the derivative of a rotation vector by a rotation. The odd
-part, together with the rotation of later axes, gives the factor 1/2. Such a matrix plus any diagonal D has factors
-L diag(d) L' of the same form:
+unweighted residual e. T = 1 + c [e]×² is the even part of the derivative of a rotation vector by a rotation, with
+c = (1 - |e|/2 cot(|e|/2)) / |e|². The odd part, together with the rotation of later axes, gives the factor 1/2. Such a
+matrix plus any diagonal D has factors L diag(d) L' of the same form:
 
     d_i = D_i + v_i · w_i,   w_i = u_i - P_i v_i,   P_i+1 = P_i + w_i w_i' / d_i,   L_ji = v_j · w_i / d_i
 
-(Vandebril, Van Barel and Mastronardi, Matrix Computations and Semiseparable Matrices, 2008). The time is linear in the
-length of the chain instead of cubic. A long arm that cannot reach its goal converges in tens of these steps; without
-second derivatives it takes thousands.
+with P = 0 for the first joint (Vandebril, Van Barel and Mastronardi, Matrix Computations and Semiseparable Matrices,
+2008). The time is linear in the length of the chain instead of cubic. A long arm that cannot reach its goal converges
+in tens of these steps; without second derivatives it takes thousands.
 
 Indices such as `b` and `v` are explained in `problem_layout.py`.
 """
@@ -67,7 +67,7 @@ def add_block_gradient(ints, floats, buffer, b, row_factors, out):
 
 
 @subroutine
-def lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, out):
+def write_lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, out):
     """Write the gradient of half the soft cost plus multipliers times hard residuals, over all columns, to `out`."""
     residual = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer
     for v in range(ints[N_COLUMNS]):
@@ -105,7 +105,7 @@ def find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count):
             ints[blocks + BLOCK_INTS * b + FIRST_ROW] + ints[blocks + BLOCK_INTS * b + ROW_COUNT],
         ):
             floats[multiplier + r] = 0.0
-    lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, gradient)
+    write_lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, gradient)
     for k in range(remaining_count * row_length):
         floats[system + k] = 0.0
     for equation in range(remaining_count):
@@ -159,7 +159,7 @@ def find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count):
                 )
         for k in range(m):
             floats[multiplier + first_row + k] = floats[block_multiplier + k]
-    lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, gradient)
+    write_lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, gradient)
 
 
 @subroutine
@@ -194,9 +194,9 @@ def solve_dense(floats, A, n):
 
 @subroutine
 def has_all_curvature(ints, n):
-    """Return whether the second derivatives of every free column are known, and the number of free columns.
+    """Return whether the second derivatives are known, and the number of free independent columns.
 
-    They are unknown if the independent columns are not those of the previous step.
+    They are known if the independent columns are still the same and every free column among them has been sampled.
     """
     is_known, free_count = True, 0
     for i in range(n):
@@ -231,7 +231,7 @@ def begin_probes(ints, floats, n):
 
 @subroutine
 def write_next_probe(ints, floats, first_index, n):
-    """Write a small step along the next free independent column to `AT_STEP`; return the index of the column.
+    """Write a small step along the next free independent column to `AT_STEP`; return its independent index.
 
     The search starts at the independent index `first_index`. The result is n if there is no further free column.
     """
@@ -262,7 +262,7 @@ def record_sample(ints, floats, buffer, hard_end, soft_end, i, n):
         ints[AT_CURVATURE],
         ints[AT_REDUCED_STEP],
     )
-    lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, probe_gradient)
+    write_lagrangian_gradient(ints, floats, buffer, hard_end, soft_end, probe_gradient)
     for k in range(n):
         v = ints[ints[AT_INDEPENDENT_COLUMN] + k]
         floats[reduced_step + k] = floats[probe_gradient + v] - floats[gradient + v]
@@ -283,7 +283,7 @@ def record_sample(ints, floats, buffer, hard_end, soft_end, i, n):
 def subtract_gauss_newton(ints, floats, n):
     """Replace the samples of W by S = W - A'A; entries without a sample become 0.
 
-    The lower triangle of `AT_H0` contains A'A. An entry with two samples is their mean.
+    The lower triangle of `AT_H0` contains A'A. Of an entry of W with two samples, the mean is used.
     """
     S, H, has_curvature, independent_column = (
         ints[AT_CURVATURE],
@@ -343,33 +343,34 @@ def add_curvature(ints, floats, n, has_moved):
 def update_curvature(ints, floats, n):
     """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient along the step.
 
-    u = y - A'A s - shrink_factor S s. `As` and `Ss` are entries of A'A s and S s; `ys`, `su`, `sSs`, `ss` and `us` are
-    the products y's, s'u, s'S s, s's and u's.
+    `u` is first y - A'A s, the value that S s should have, then y - A'A s - shrink_factor S s. `AAs` and `Ss` are
+    entries of A'A s and S s. `ys`, `ss` and `sSs` are the products y's, s's and s'S s; `target_sSs` is the value that
+    s'S s should have; `us` is the product u's with the final u.
     """
-    S, H, negative_gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_GRADIENT]
+    S, H, negative_gradient = ints[AT_CURVATURE], ints[AT_H0], ints[AT_NEGATIVE_GRADIENT]
     previous_negative_gradient, s, y, u = (
-        ints[AT_PREVIOUS_GRADIENT],
+        ints[AT_PREVIOUS_NEGATIVE_GRADIENT],
         ints[AT_PREVIOUS_STEP],
         ints[AT_MODEL_GRADIENT],
         ints[AT_REDUCED_STEP],
     )
-    ys, su, sSs = 0.0, 0.0, 0.0
+    ys, target_sSs, sSs = 0.0, 0.0, 0.0
     for i in range(n):
         floats[y + i] = floats[previous_negative_gradient + i] - floats[negative_gradient + i]
-        As, Ss = 0.0, 0.0
+        AAs, Ss = 0.0, 0.0
         for k in range(n):
-            As += (floats[H + i * n + k] if k <= i else floats[H + k * n + i]) * floats[s + k]
+            AAs += (floats[H + i * n + k] if k <= i else floats[H + k * n + i]) * floats[s + k]
             Ss += floats[S + i * n + k] * floats[s + k]
-        floats[u + i] = floats[y + i] - As
+        floats[u + i] = floats[y + i] - AAs
         ys += floats[y + i] * floats[s + i]
-        su += floats[s + i] * floats[u + i]
+        target_sSs += floats[s + i] * floats[u + i]
         sSs += floats[s + i] * Ss
     ss = 0.0
     for i in range(n):
         ss += floats[s + i] * floats[s + i]
     if ys <= 1e-8 * ss:  # not convex along the step: the update divides by y's
         return
-    shrink_factor = min(1.0, abs(su) / abs(sSs)) if sSs != 0.0 else 1.0
+    shrink_factor = min(1.0, abs(target_sSs) / abs(sSs)) if sSs != 0.0 else 1.0
     us = 0.0
     for i in range(n):
         Ss = 0.0
@@ -388,12 +389,12 @@ def update_curvature(ints, floats, n):
 
 @subroutine
 def store_step(ints, floats, n):
-    """Store the step of `AT_REDUCED_STEP`, its independent columns and negative gradient for the next update of S."""
+    """Store the step of `AT_REDUCED_STEP`, its independent columns and the negative gradient, to update S later."""
     independent_column, previous_columns = ints[AT_INDEPENDENT_COLUMN], ints[AT_PREVIOUS_COLUMNS]
     for i in range(n):
         ints[previous_columns + i] = ints[independent_column + i]
         floats[ints[AT_PREVIOUS_STEP] + i] = floats[ints[AT_REDUCED_STEP] + i]
-        floats[ints[AT_PREVIOUS_GRADIENT] + i] = floats[ints[AT_GRADIENT] + i]
+        floats[ints[AT_PREVIOUS_NEGATIVE_GRADIENT] + i] = floats[ints[AT_NEGATIVE_GRADIENT] + i]
 
 
 @subroutine
@@ -408,12 +409,12 @@ JOINT_FLOATS = 12
 
 
 @subroutine
-def chain_curvature_vectors(ints, floats, buffer, b):
+def write_chain_vectors(ints, floats, buffer, b):
     """Write u and v of each joint of a chain to `AT_CHAIN`, for the stored poses and the residuals in `buffer`.
 
     (ex, ey, ez) and (fx, fy, fz) are the weighted residuals of position and rotation, times their weights: weight² e.
     wx, wy and wz are the squared weights of the position, w is that of the rotation. (x, y, z) and (lx, ly, lz) are the
-    axis and the lever of a joint in the axes C of frame A; (bx, by, bz) and (cx, cy, cz) are cross products.
+    axis and the lever of a joint along the axes C of frame A; (bx, by, bz) and (cx, cy, cz) are cross products.
     """
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     first_row, mask, poses = ints[block + FIRST_ROW], ints[block + ROW_MASK], ints[AT_POSES]
@@ -490,7 +491,7 @@ def add6(floats, out, vector, factor):
 
 
 @subroutine
-def chain_product(ints, floats, b, n, step, out):
+def write_chain_product(ints, floats, b, n, step, out):
     """Write (D + Hessian of the chain) s to `out`, where s is the step of the independent columns at `step`.
 
     D is the table `diagonal`. `u` is the offset of u of a joint, and `u + 6` that of v.
@@ -525,8 +526,8 @@ def chain_product(ints, floats, b, n, step, out):
 
 
 @subroutine
-def chain_step(ints, floats, x, b, n):
-    """Write the step of the independent columns to `AT_REDUCED_STEP`, by the factors of the chain's Hessian.
+def write_chain_step(ints, floats, x, b, n):
+    """Write the step of the independent columns to `AT_REDUCED_STEP`, by the factors of the chain's Hessian plus D.
 
     `y` is the offset of the step and `P` that of the matrix P; `u`, `u + 6` and `w` are those of u, v and w of a joint.
     Columns at an active bound move to the bound. A pivot that is not positive counts as infinite, as in `solve_ldlt`:
@@ -551,10 +552,10 @@ def chain_step(ints, floats, x, b, n):
     )
     for i in range(n):
         floats[y + i] = distance_to_bound(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i])
-    chain_product(ints, floats, b, n, y, hessian_product)
+    write_chain_product(ints, floats, b, n, y, hessian_product)
     for i in range(n):
         if ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] == FREE:
-            floats[y + i] = (floats[ints[AT_DAMPED_GRADIENT] + i] - floats[hessian_product + i]) / floats[
+            floats[y + i] = (floats[ints[AT_DAMPED_NEGATIVE_GRADIENT] + i] - floats[hessian_product + i]) / floats[
                 ints[AT_DIAGONAL] + i
             ]
     for k in range(42):
@@ -568,7 +569,11 @@ def chain_step(ints, floats, x, b, n):
         for k in range(6):
             floats[w + k] = floats[u + k] - dot6(floats, P + 6 * k, u + 6)
         pivot = floats[ints[AT_DIAGONAL] + i] + dot6(floats, u + 6, w)
-        rhs = floats[ints[AT_DAMPED_GRADIENT] + i] - floats[hessian_product + i] - dot6(floats, u + 6, partial_sum)
+        rhs = (
+            floats[ints[AT_DAMPED_NEGATIVE_GRADIENT] + i]
+            - floats[hessian_product + i]
+            - dot6(floats, u + 6, partial_sum)
+        )
         floats[y + i] = 0.0
         if pivot > 1e-300:
             floats[inverse_diagonal + i], floats[y + i] = 1.0 / pivot, rhs / pivot

@@ -1,9 +1,9 @@
 """Damped least squares of the soft residuals over the independent columns: assembly and solution.
 
-A step s of the independent columns minimises |e + A s|^2 + damping |s|^2, where e are the soft residuals, and
-A = J (1, Z) is their Jacobian after the elimination of the hard rows (`elimination.py`). The system has one equation
-for each independent column (primal form) or for each residual row (dual form, `linear_systems.py`). Indices such as `b`
-and `v` are explained in `problem_layout.py`.
+A step s of the independent columns minimises |e + A s|^2 + damping |s|^2. Here e are the soft residuals and
+A = J (1, Z) is their Jacobian, both after the elimination of the hard rows (`elimination.py`). The system has one
+equation for each independent column (primal form) or for each residual row (dual form, `linear_systems.py`). Indices
+such as `b` and `v` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .compiler import subroutine
-from .curvature import add_curvature, chain_product, chain_step
+from .curvature import add_curvature, write_chain_product, write_chain_step
 from .elimination import NO_INDEX
 from .linear_systems import (
     add_dual_rows,
@@ -19,20 +19,20 @@ from .linear_systems import (
     begin_dual,
     clip_error,
     distance_to_bound,
-    dual_matrix,
     dual_model_change,
-    dual_step,
     finish_dual,
-    negative_curvature_direction,
     solve_by_eigenvalues,
     solve_ldlt,
+    write_dual_matrix,
+    write_dual_step,
+    write_negative_curvature_direction,
 )
 from .problem_layout import *
 
 PRIMAL_FORM = -1
 """Value of `dual_row_count` that selects the primal form."""
 MIN_PIVOT_RATIO = 0.1
-"""Smallest pivot, as a ratio of the damping, if second derivatives are used. Smaller pivots are raised to it: a larger
+"""Smallest pivot, as a ratio to the damping, if second derivatives are used. Smaller pivots are raised to it: a larger
 ratio shortens steps along directions of small curvature."""
 
 
@@ -143,7 +143,7 @@ def add_column(
     """Add `factor` times a column of J to the column of the reduced Jacobian that belongs to an independent index.
 
     Returns:
-        The number of columns of the reduced Jacobian, which increases if the independent index was not listed.
+        The number of columns of the reduced Jacobian; it increases by 1 if the independent index was not listed.
     """
     position = ints[list_position + independent_index] - 1
     if position < 0:
@@ -176,12 +176,14 @@ def assemble_normal_equations(
     """Assemble the damped normal equations of the soft residuals, or the dual form if `uses_dual_form`.
 
     The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e - damping Z'o, where
-    o is the table `offset`. The right-hand side is written to `AT_DAMPED_GRADIENT`; its part -A'e, the negative
-    gradient of half the cost, to `AT_GRADIENT`. The damping of each column is multiplied by the table `extra_damping`.
-    The dual form stores the rows of A instead of H0 (`linear_systems.py`). Without `damps_dependent` only the
-    independent columns are damped, so both terms with Z and damping are omitted; with many loops this takes half the
-    time. With `uses_curvature`, second derivatives are added to H0; they are updated by the last step if `has_moved` is
-    1.0.
+    o is the table `offset`. The right-hand side is written to `AT_DAMPED_NEGATIVE_GRADIENT`; its part -A'e, the
+    negative gradient of half the cost, to `AT_NEGATIVE_GRADIENT`. The damping of each column is multiplied by the table
+    `extra_damping`.
+    The dual form stores the rows of A instead of H0 (`linear_systems.py`).
+
+    Two arguments have no effect on the dual form. Without `damps_dependent` only the independent columns are damped:
+    the terms damping Z'Z and damping Z'o are omitted. With many loops this takes half the time. With `uses_curvature`,
+    second derivatives are added to H0; the last step updates them if `has_moved` is 1.0.
 
     Returns:
         The cost e'e, and the number of dual rows or `PRIMAL_FORM`.
@@ -194,7 +196,7 @@ def assemble_normal_equations(
     )
     column_list, negative_gradient, block_residual, H0 = (
         ints[AT_COLUMN_LIST],
-        ints[AT_GRADIENT],
+        ints[AT_NEGATIVE_GRADIENT],
         ints[AT_BLOCK_RESIDUAL],
         ints[AT_H0],
     )
@@ -295,7 +297,7 @@ def assemble_normal_equations(
         add_curvature(ints, floats, n, has_moved)
     for i in range(n):
         floats[H0 + i * n + i] += damping * floats[ints[AT_EXTRA_DAMPING] + ints[ints[AT_INDEPENDENT_COLUMN] + i]]
-        floats[ints[AT_DAMPED_GRADIENT] + i] = floats[negative_gradient + i]
+        floats[ints[AT_DAMPED_NEGATIVE_GRADIENT] + i] = floats[negative_gradient + i]
     if hard_end > 0 and damps_dependent:
         for v in range(ints[N_COLUMNS]):
             if ints[pivot_row + v] != NO_INDEX:
@@ -305,7 +307,7 @@ def assemble_normal_equations(
 
 @subroutine
 def damp_dependent(ints, floats, v, n, damping):
-    """Add the damping of the dependent column v to H0 and to the negative gradient in `AT_DAMPED_GRADIENT`."""
+    """Add the damping of the dependent column v to H0 and to the negative gradient in `AT_DAMPED_NEGATIVE_GRADIENT`."""
     envelope, null_space_count, null_space_start, null_space_index = (
         ints[AT_ENVELOPE],
         ints[AT_NULL_SPACE_COUNT],
@@ -314,7 +316,7 @@ def damp_dependent(ints, floats, v, n, damping):
     )
     offset, damped_negative_gradient, H0, Z = (
         ints[AT_OFFSET],
-        ints[AT_DAMPED_GRADIENT],
+        ints[AT_DAMPED_NEGATIVE_GRADIENT],
         ints[AT_H0],
         ints[AT_NULL_SPACE],
     )
@@ -340,19 +342,19 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
     second derivatives and with more damping.
 
     Returns:
-        The smallest pivot, as a ratio of the largest diagonal entry. If second derivatives make a pivot negative, the
+        The smallest pivot, as a ratio to the largest diagonal entry. If second derivatives make a pivot negative, the
         negative curvature along the direction in `AT_NEGATIVE_CURVATURE`. 0 for a chain with exact second derivatives.
     """
     if chain_block >= 0:
-        chain_step(ints, floats, x, chain_block, n)
+        write_chain_step(ints, floats, x, chain_block, n)
         return 0.0
     row_count, curvature, is_solved = n, 0.0, False
     min_pivot = MIN_PIVOT_RATIO * damping if uses_curvature and dual_row_count == PRIMAL_FORM else 0.0
     for solve_index in range(3):
         if dual_row_count == PRIMAL_FORM:
-            primal_matrix(ints, floats, x, n, active_count)
+            write_primal_matrix(ints, floats, x, n, active_count)
         else:
-            dual_matrix(ints, floats, x, n, dual_row_count)
+            write_dual_matrix(ints, floats, x, n, dual_row_count)
             row_count = dual_row_count
         if is_solved:
             # option USES_EIGENVALUES: solve the same system by eigenvalues instead; it was assembled again, since LDL'
@@ -369,18 +371,18 @@ def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count
             if options[USES_EIGENVALUES] == 1.0:
                 continue
             break
-        curvature = negative_curvature_direction(ints, floats, n, negative_index, pivot_value)
+        curvature = write_negative_curvature_direction(ints, floats, n, negative_index, pivot_value)
         for i in range(n):
             for k in range(i + 1):
                 floats[ints[AT_H0] + i * n + k] -= floats[ints[AT_CURVATURE] + i * n + k]
             floats[ints[AT_H0] + i * n + i] += damping
     if dual_row_count != PRIMAL_FORM:
-        dual_step(ints, floats, n, dual_row_count)
+        write_dual_step(ints, floats, n, dual_row_count)
     return curvature
 
 
 @subroutine
-def primal_matrix(ints, floats, x, n, active_count):
+def write_primal_matrix(ints, floats, x, n, active_count):
     """Write the matrix of the primal form to `AT_H` and its right-hand side to `AT_REDUCED_STEP`.
 
     The matrix is H0, but the rows and columns of columns that are not free are replaced by those of the identity. The
@@ -390,7 +392,7 @@ def primal_matrix(ints, floats, x, n, active_count):
         ints[AT_BOUND_STATE],
         ints[AT_INDEPENDENT_COLUMN],
         ints[AT_ENVELOPE],
-        ints[AT_DAMPED_GRADIENT],
+        ints[AT_DAMPED_NEGATIVE_GRADIENT],
     )
     H, H0, rhs = ints[AT_H], ints[AT_H0], ints[AT_REDUCED_STEP]
     for i in range(n):
@@ -441,18 +443,18 @@ def model_change(ints, floats, n, dual_row_count, chain_block):
     """Return the change of the cost (negative: a decrease) that the damped model predicts for `AT_REDUCED_STEP`.
 
     Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`, with the positive sign;
-    `AT_DAMPED_GRADIENT` contains a negative gradient.
+    `AT_DAMPED_NEGATIVE_GRADIENT` contains a negative gradient.
     """
     envelope, damped_negative_gradient, H0, reduced_step, model_gradient = (
         ints[AT_ENVELOPE],
-        ints[AT_DAMPED_GRADIENT],
+        ints[AT_DAMPED_NEGATIVE_GRADIENT],
         ints[AT_H0],
         ints[AT_REDUCED_STEP],
         ints[AT_MODEL_GRADIENT],
     )
     predicted_change = 0.0
     if chain_block >= 0:
-        chain_product(ints, floats, chain_block, n, reduced_step, model_gradient)
+        write_chain_product(ints, floats, chain_block, n, reduced_step, model_gradient)
     elif dual_row_count != PRIMAL_FORM:
         return dual_model_change(ints, floats, n, dual_row_count)
     else:

@@ -1,8 +1,8 @@
-"""One evaluation of a problem with dense output, for methods that iterate in Python.
+"""One evaluation of a problem with dense output, for callers that compute their own steps.
 
 The kernel moves x, evaluates the residual and writes residual and Jacobian as dense arrays. The dense Jacobian has no
 columns for the slacks of bands: the slacks are set to their best values. Therefore the residual of a row with a band is
-its distance to the band, and a row inside its band has a zero Jacobian.
+its signed distance to the band, weighted, and a row inside its band has a zero Jacobian.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .residuals import evaluate_residuals
 from .stages import fit_slacks, sum_of_squares
 
 MOVE, EVALUATE, DENSIFY = 1, 2, 4
-"""Bits of `actions`: move x, evaluate the residual, write dense arrays."""
+"""Bits of `actions`: move x, evaluate the residual and its block Jacobians, write dense arrays."""
 
 
 @subroutine
@@ -58,11 +58,11 @@ def evaluate_dense(ints, floats, actions, step_factor, buffer, required_block_co
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
         actions: the sum of the bits MOVE, EVALUATE and DENSIFY.
-        step_factor: factor of the table `step`.
+        step_factor: x moves by this factor times the table `step`. A factor of 0 also sets the table to zero.
         buffer: buffer (0 or 1) of residual and Jacobian; only buffer 1 is written to `residual` and `J`.
         required_block_count, end_block: number of blocks that count for success, and number of blocks that are
             evaluated.
-        residual, J: (m,) and (m, n), written with DENSIFY.
+        residual, J: (m,) and (m, n), written with DENSIFY and buffer 1.
 
     Returns:
         With DENSIFY, the sum of squares of the required blocks, and 1.0 if each of them is within its tolerances

@@ -1,14 +1,14 @@
 """The general kernel: damped least-squares descents from several starts, stage by stage, in one loop.
 
 An attempt is one descent through all stages (`stages.py`) with steps of `bounded_step.py`. The first attempt starts at
-q0, further attempts at other starts, until an attempt succeeds. If none succeeds, the best attempt is continued until
-it converges. The loop of `search` is a state machine that calls each large function at one place only, since each
+q0, further attempts at other starts, until an attempt succeeds. If none succeeds, the best attempt is continued without
+being abandoned. The loop of `search` is a state machine that calls each large function at one place only, since each
 further call is compiled again (compiling takes 23 s instead of 84 s). The state machine can also pause: for residuals
 that Python computes, or after a given number of iterations.
 
 Passive spherical joints, whose child is welded to another node, do not take part in the descent. The quaternion of such
-a joint is computed at the end, from the poses of the two nodes that the joint connects. Indices such as `v` and `k` are
-explained in `problem_layout.py`.
+a joint is computed at the end of each call, from the poses of its parent node and of the welded node. Indices such as
+`v` and `k` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .stages import (
     advance_stage,
     begin_stage,
     can_probe,
+    can_probe_early,
     copy_x,
     decide_step,
-    may_request_curvature,
     sum_of_squares,
 )
 from .state_layout import *
@@ -67,7 +67,7 @@ def align_passive_joints(ints, floats, x):
     for i in range(ints[N_PASSIVE]):
         joint = ints[AT_PASSIVE] + PASSIVE_FLOATS * i
         k = x + int(floats[joint + PASSIVE_X])
-        A = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_CARRIER_NODE]), joint + PASSIVE_CARRIER_AXES)
+        A = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_PARENT_NODE]), joint + PASSIVE_PARENT_AXES)
         B = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_WELD_NODE]), joint + PASSIVE_WELD_AXES)
         # the rotation of the joint is A'B, with the rows x, y and z; tw, tx, ty and tz are four times the squared
         # components of its quaternion, which is computed from the largest component, since that is at least 1/2
@@ -102,18 +102,18 @@ def align_passive_joints(ints, floats, x):
 
 
 MIN_QUATERNION_NORM2 = 1e-6
-"""Squared norm below which a quaternion in q0 is invalid; longer quaternions are normalized."""
-ROTATION_TOLERANCE = 1e-6
-"""Largest sum of the deviations of a target from a rigid transform: squared lengths and scalar products of the columns
-of its rotation, and its last row."""
+"""Squared norm up to which a quaternion in q0 is invalid; the first step normalizes other quaternions."""
+MAX_TARGET_DEVIATION = 1e-6
+"""Bound of the sum of the deviations of a target from a rigid transform: those of the squared lengths of the columns of
+its rotation from 1, of their scalar products from 0, and of its last row from (0, 0, 0, 1)."""
 MAX_RANKED_STARTS = 128
-"""Largest number of starts that are tried in the order of their distance to the target. Twice as many would save 2 % of
-the iterations, but their ranking would take the time that this saves."""
+"""Largest number of starts that are tried in the order of their distance to the target. Twice this number would save
+2 % of the iterations, but the ranking would take as much time as this saves."""
 
 
 @subroutine
 def write_target(ints, floats, target):
-    """Write a target pose (4, 4), m, to the only goal of the problem; return False if it is not a rigid transform."""
+    """Write a target pose (4, 4), m, to the block `TARGET_BLOCK`; return False if it is not a rigid transform."""
     deviation = 0.0
     for k in range(3):
         dot, norm2 = 0.0, 0.0
@@ -126,7 +126,7 @@ def write_target(ints, floats, target):
     minor_y = target[1, 2] * target[2, 0] - target[1, 0] * target[2, 2]
     minor_z = target[1, 0] * target[2, 1] - target[1, 1] * target[2, 0]
     is_mirrored = target[0, 0] * minor_x + target[0, 1] * minor_y + target[0, 2] * minor_z < 0.0
-    if is_mirrored or not deviation + abs(target[3, 3] - 1.0) < ROTATION_TOLERANCE:
+    if is_mirrored or not deviation + abs(target[3, 3] - 1.0) < MAX_TARGET_DEVIATION:
         return False
     frame_a = ints[AT_BLOCK_DATA] + BLOCK_FLOATS * ints[TARGET_BLOCK] + FRAME_A
     for r in range(3):
@@ -146,7 +146,7 @@ def load_start(ints, floats, start):
 
 @subroutine
 def load_restart(ints, floats, start):
-    """Copy the first nq numbers of `start` to x, except the values of locked columns, which stay unchanged."""
+    """Copy the first nq numbers of `start` to x; locked joints and joints without a column keep their values."""
     x, column_x, bound_state, sphericals = ints[AT_X], ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_SPHERICAL]
     for v in range(ints[N_COLUMNS]):
         k = ints[column_x + v]
@@ -160,7 +160,7 @@ def load_restart(ints, floats, start):
 
 @subroutine
 def begin_attempt(ints, floats, state, options, report):
-    """Begin an attempt at x, after clamping x to its bounds."""
+    """Begin an attempt at x, after clamping the values of columns that are not locked to their bounds."""
     column_x, bound_state, lower, upper = ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_LOWER], ints[AT_UPPER]
     x = ints[AT_X]
     for v in range(ints[N_COLUMNS]):
@@ -251,8 +251,9 @@ def has_succeeded(ints, floats, state, options, report):
 def write_report(ints, floats, state, options, report, is_success):
     """Write the entries of the solve to the report.
 
-    Its status is NOT_CLOSED if stage 0 has not converged; otherwise it is the largest status of a stage that is not a
-    soft objective. If all these stages have converged but a later stage has violated one of them, it is STALLED.
+    The status of the solve is NOT_CLOSED if stage 0 has not converged; otherwise it is the largest status of a stage
+    that is not a soft objective. If all these stages have converged but a later stage has violated one of them, it is
+    STALLED.
     """
     stages = ints[AT_STAGES]
     report[SUCCESS] = 1.0 if is_success else 0.0
@@ -278,8 +279,8 @@ def nearest_start(ints, floats, state, starts, nearest_index):
     `nearest_index`.
 
     A row of `starts` contains q (nq numbers) and the world pose of B (12 numbers). Starts are tried in the order of
-    their distance, so the untried starts are those with a distance above LAST_DISTANCE. The distance is squared and
-    weighted.
+    their distance, so the untried starts are those with a distance above LAST_DISTANCE. This distance combines position
+    and rotation, weighted and squared.
     """
     block, nq = ints[AT_BLOCKS] + BLOCK_INTS * ints[TARGET_BLOCK], ints[N_Q]
     frame_a, first_weight = (
@@ -359,10 +360,10 @@ def search(ints, floats, target, q0, starts, q):
 
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
-        target: (4, 4), m, replaces the target of the only goal; an array of another shape does not change the targets.
+        target: (4, 4), m, replaces the target of the block `TARGET_BLOCK`; (0, 4) leaves all targets unchanged.
         q0: (nq,), the first start; m, rad and quaternions (wxyz).
-        starts: (k, nq) or (k, nq + 12), further starts; the last 12 numbers of a row are the world pose of the goal's
-            frame B.
+        starts: (k, nq) or (k, nq + 12), further starts. The last 12 numbers of a row are the world pose of the goal's
+            frame B; with them, the starts nearest to the target are tried first.
         q: (nq,), written when the search has ended.
 
     Returns:
@@ -376,7 +377,7 @@ def search(ints, floats, target, q0, starts, q):
         if not begin_first_attempt(ints, floats, state, options, report, q0, starts.shape[0]):
             return BAD_START
     state[IS_RESUMED] = 1.0
-    first_iteration, result = state[ITERATIONS], ints[RUNTIME_ZERO] + DONE
+    initial_iterations, result = state[ITERATIONS], ints[RUNTIME_ZERO] + DONE
     while True:
         stage, current_buffer = int(state[STAGE]), int(state[CURRENT_BUFFER])
         if state[IS_EVALUATED] == 0.0:
@@ -430,7 +431,7 @@ def search(ints, floats, target, q0, starts, q):
             )
             may_probe, may_probe_early = (
                 uses_curvature and can_probe(ints, state, options, stage),
-                may_request_curvature(ints, state, options),
+                can_probe_early(ints, state, options),
             )
             damping_ratio = CURVATURE_DAMPING_RATIO if state[RELATIVE_DAMPING] <= options[START_DAMPING] else 1.0
             cost, predicted_change, max_gradient, curvature = bounded_step(
@@ -449,7 +450,7 @@ def search(ints, floats, target, q0, starts, q):
                 )
                 state[USES_CURVATURE], state[CURVATURE_IS_NEW] = 1.0, 1.0
                 continue
-            state[PHASE] = PHASE_TRIAL
+            state[PHASE] = PHASE_STEP
             independent_count = ints[RUNTIME_ZERO]
             action = decide_step(ints, floats, state, options, report, cost, predicted_change, max_gradient, curvature)
             if action != NEXT_RETRY:
@@ -465,7 +466,7 @@ def search(ints, floats, target, q0, starts, q):
         if action == NEXT_EVALUATION:  # the step is a perturbation: the stage starts again at the trial
             state[PHASE] = PHASE_START
         apply_step(ints, floats, trial if action == NEXT_CLOSURE_STEP else x, trial, action != NEXT_PROBE)
-        if state[ITERATIONS] - first_iteration >= options[ITERATIONS_PER_CALL]:
+        if state[ITERATIONS] - initial_iterations >= options[ITERATIONS_PER_CALL]:
             result = ints[RUNTIME_ZERO] + PAUSED
             break
     if ints[N_PASSIVE] > 0:

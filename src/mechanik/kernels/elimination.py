@@ -1,9 +1,9 @@
 """Elimination of the linearised hard constraints: each row is solved for one column, which then depends on the others.
 
 The method is Gauss-Jordan elimination with complete pivoting. First each block is eliminated on the columns that no
-other hard block depends on, such as the joints of one leg; therefore the time grows linearly with the number of legs.
-The remaining rows of all blocks are then eliminated together, on all columns. A row without a pivot is redundant, so
-over-constrained loops need no separate code. The result is
+other hard block depends on, such as the joints of one leg; this saves most of the time if there are many legs. The
+remaining rows of all blocks are then eliminated together, on all columns. A row that has no pivot even then is
+redundant, so over-constrained loops need no separate code. The result is
 
     step[dependent] = offset + Z step[independent]
 
@@ -24,14 +24,15 @@ MIN_BLOCK_PIVOT = 0.03
 """Smallest pivot in the elimination of a single block; a row with smaller entries is eliminated on all columns. A
 larger value avoids large entries of Z, but leaves more rows to the slower elimination on all columns.
 
-Example: the joints of a stretched leg cannot change its length to first order, so this row has small entries in the
-columns of the leg. It is solved for a column of the body that the leg supports.
+Example: the joints of a stretched leg cannot change its length to first order. The row that constrains this length has
+small entries in the columns of the leg, so it is solved for a column of the body that the leg supports.
 """
 NO_INDEX = -1
 """Index that means: there is none, such as no column or no row."""
 FEW_INDEPENDENT_COLUMNS = 24
 """Largest number of independent columns for which the rows of Z are computed by loops over all independent columns.
-With more columns, the loops are over the nonzero entries; this saves operations but needs a list of them."""
+With more columns, the loops are over the nonzero entries only; this saves operations but needs a list of these entries.
+"""
 FROM_REMAINING_ROWS = 1 << 40
 """Added in `AT_PIVOT_ROW` to the indices of remaining rows, to distinguish them from the rows of blocks."""
 
@@ -52,7 +53,7 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
             not move.
 
     Returns:
-        The number of independent columns (0 with `is_newton`), and the number of remaining rows of all blocks.
+        The number of independent columns (0 with `is_newton` and hard rows), and the number of remaining rows.
     """
     elimination_order, pivot_row, independent_index, independent_column = (
         ints[AT_ELIMINATION_ORDER],
@@ -80,7 +81,7 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
         reduce_remaining_rows(ints, floats, remaining_count)
     n = ints[RUNTIME_ZERO]
     if is_newton:
-        particular_step(ints, floats, hard_end, remaining_count)
+        write_particular_step(ints, floats, hard_end, remaining_count)
         return n, remaining_count
     for k in range(column_count):
         v = ints[elimination_order + k]
@@ -255,13 +256,13 @@ def collect_remaining_rows(ints, floats, b, remaining_count):
 @subroutine
 def reduce_remaining_rows(ints, floats, remaining_count):
     """Eliminate the remaining rows of all blocks; a column at a bound becomes a pivot only if no other column can."""
-    bound_state, pivot_row, remaining_pivot, dense_table = (
+    bound_state, pivot_row, remaining_pivot, dense_rows = (
         ints[AT_BOUND_STATE],
         ints[AT_PIVOT_ROW],
         ints[AT_REMAINING_PIVOT],
         ints[AT_DENSE_ROWS],
     )
-    column_count, dense_rows = ints[N_COLUMNS], dense_table  # a second name for the same offset
+    column_count = ints[N_COLUMNS]
     row_length = column_count + 1
     for allows_bounds in range(2):
         for _ in range(remaining_count):
@@ -298,8 +299,8 @@ def reduce_remaining_rows(ints, floats, remaining_count):
 
 
 @subroutine
-def particular_step(ints, floats, hard_end, remaining_count):
-    """Write the step of the dependent columns, if the independent columns do not move, to `AT_OFFSET`."""
+def write_particular_step(ints, floats, hard_end, remaining_count):
+    """Write the step of the dependent columns for a zero step of the independent columns to `AT_OFFSET`."""
     blocks, block_columns, pivot_row, pivot_column = (
         ints[AT_BLOCKS],
         ints[AT_BLOCK_COLUMNS],
@@ -361,7 +362,7 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
         floats[offset + v] = -floats[dense_rows + r * (column_count + 1) + column_count]
         ints[null_space_start + v] = total_entry_count
         if n <= FEW_INDEPENDENT_COLUMNS:
-            # `null_space_row` reads the entries of the independent columns at the start of the dense row
+            # `write_null_space_row` reads the entries of the independent columns at the start of the dense row
             for i in range(n):
                 floats[z_row + i] = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
             for i in range(n):
@@ -397,7 +398,7 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
             v = ints[block_columns + first_column + ints[pivot_column + first_row + r]]
             constant, entry_count = -floats[rhs + first_row + r], ints[RUNTIME_ZERO]
             if n <= FEW_INDEPENDENT_COLUMNS:
-                total_entry_count = null_space_row(
+                total_entry_count = write_null_space_row(
                     ints, floats, first_jacobian + r * width, width, first_column, v, constant, n, total_entry_count
                 )
                 continue
@@ -434,12 +435,14 @@ def build_null_space_map(ints, floats, hard_end, remaining_count, n):
 
 
 @subroutine
-def null_space_row(ints, floats, row_start, width, first_column, v, constant, n, total_entry_count):
-    """Write the row of Z of column v by loops over all independent columns; return the new number of entries of Z.
+def write_null_space_row(ints, floats, row_start, width, first_column, v, constant, n, total_entry_count):
+    """Write the row of Z and the offset of column v; return the new number of entries of Z.
+
+    The loops are over all independent columns; `FEW_INDEPENDENT_COLUMNS` limits their number.
 
     Args:
         row_start: offset of the row in the table `tableau`.
-        constant: step of column v if no other column moves.
+        constant: offset of column v, without the offsets of other dependent columns in the row.
         total_entry_count: number of entries of Z before this row.
     """
     block_columns, pivot_row, independent_index, z_row = (
@@ -476,7 +479,7 @@ def null_space_row(ints, floats, row_start, width, first_column, v, constant, n,
 
 @subroutine
 def add_null_space_entry(ints, floats, i, value, entry_count):
-    """Add a value to entry i of a row of Z (in `AT_REDUCED_STEP`); return the number of entries in `AT_COLUMN_LIST`."""
+    """Add a value to entry i of a row of Z (in `AT_REDUCED_STEP`) and list i; return the number of listed entries."""
     # see `build_null_space_map` for `is_listed` and `z_row`
     is_listed, column_list, z_row = ints[AT_LIST_POSITION], ints[AT_COLUMN_LIST], ints[AT_REDUCED_STEP]
     if ints[is_listed + i] == 0:

@@ -8,7 +8,7 @@ rows B and their residuals e, the step of the independent columns is
     s = 1/D (p - B'y),    (1 + B 1/D B') y = e + B 1/D p
 
 where p is the negative gradient of half the squares of the single-column rows, and y = e + B s is the residual after
-the step. The damping and the single-column rows of a dependent column become one more row of B, since a dependent
+the step. The damping and the single-column rows of each dependent column become one more row of B, since a dependent
 column is a linear function of the independent columns. The time is linear in the number of columns instead of cubic.
 This is the formula of Sherman, Morrison and Woodbury, in a form in which large terms do not cancel if the damping is
 small.
@@ -27,7 +27,7 @@ from .elimination import NO_INDEX
 from .problem_layout import *
 
 PIVOT_TOLERANCE = 1e-7
-"""Ratio of the largest diagonal entry below which a pivot counts as zero, since second derivatives have errors. With a
+"""Pivots count as zero below this ratio to the largest diagonal entry, since second derivatives have errors. With a
 smaller ratio these errors would be taken for negative curvature."""
 
 
@@ -38,11 +38,11 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     y contains b before and the solution after the call. H is replaced by 1 / D on the diagonal and L below it. A pivot
     that is not positive, which second derivatives may cause, counts as infinite: its column does not move. With a
     positive `min_pivot` there is a tolerance, `PIVOT_TOLERANCE` times the largest diagonal entry. Then pivots down to
-    minus the tolerance are accepted too, and are raised to at least the tolerance and `min_pivot`.
+    minus the tolerance are accepted too, and all accepted pivots are raised to at least the tolerance and `min_pivot`.
 
     Returns:
-        The index of the first pivot that is not accepted, or `NO_INDEX`; the smallest accepted pivot, as a ratio of
-        the largest diagonal entry (at most 1); the value of the first pivot that is not accepted.
+        The index of the first pivot that is not accepted, or `NO_INDEX`; the smallest accepted pivot before it is
+        raised, as a ratio to the largest diagonal entry (0 to 1); the value of the first pivot that is not accepted.
     """
     negative_index, smallest_pivot, pivot_value, largest_diagonal = ints[RUNTIME_ZERO] + NO_INDEX, 1.0, 0.0, 0.0
     for i in range(n):
@@ -51,10 +51,10 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     for i in range(n):
         row, first_column = H + i * n, ints[envelope + i]
         for j in range(first_column + 1, i):
-            pivot = floats[row + j]  # not a pivot: an entry of L D
+            scaled_entry = floats[row + j]  # an entry of L D
             for k in range(max(first_column, ints[envelope + j]), j):
-                pivot -= floats[row + k] * floats[H + j * n + k]
-            floats[row + j] = pivot
+                scaled_entry -= floats[row + k] * floats[H + j * n + k]
+            floats[row + j] = scaled_entry
         pivot, value = floats[row + i], floats[y + i]
         for k in range(first_column, i):
             scaled_entry = floats[row + k]
@@ -73,18 +73,18 @@ def solve_ldlt(ints, floats, H, n, envelope, y, min_pivot):
     for i in range(n):
         floats[y + i] *= floats[H + i * n + i]
     for i in range(n - 1, -1, -1):
-        pivot = floats[y + i]  # not a pivot: an entry of the solution
+        value = floats[y + i]
         for k in range(ints[envelope + i], i):
-            floats[y + k] -= floats[H + i * n + k] * pivot
+            floats[y + k] -= floats[H + i * n + k] * value
     return negative_index, smallest_pivot, pivot_value
 
 
 @subroutine
-def negative_curvature_direction(ints, floats, n, negative_index, pivot_value):
-    """Write a unit direction y of negative curvature of H to `AT_NEGATIVE_CURVATURE`; return y'Hy / y'y.
+def write_negative_curvature_direction(ints, floats, n, negative_index, pivot_value):
+    """Write a unit direction y of negative curvature of H to `AT_NEGATIVE_CURVATURE`; return y'Hy.
 
-    y solves L'y = u, where u is the unit vector of the first pivot that is not accepted (index `negative_index`, value
-    `pivot_value`; see `solve_ldlt`).
+    y is parallel to the solution of L'y = u, where u is the unit vector of the first pivot that is not accepted (index
+    `negative_index`, value `pivot_value`; see `solve_ldlt`).
     """
     H, y, envelope = ints[AT_H], ints[AT_NEGATIVE_CURVATURE], ints[AT_ENVELOPE]
     for i in range(n):
@@ -103,9 +103,9 @@ def negative_curvature_direction(ints, floats, n, negative_index, pivot_value):
 
 @subroutine
 def solve_by_eigenvalues(ints, floats, H, n, envelope, y):
-    """Solve H y = b in place by the eigenvalues of H (Jacobi rotations); y is zero in the null space of H.
+    """Solve H y = b in place by the eigenvalues of H (Jacobi rotations); y has no component in the null space of H.
 
-    V are the eigenvectors, p and q the axes of a Jacobi rotation.
+    The columns of V are the eigenvectors; p and q are the axes of a Jacobi rotation.
     """
     V = ints[AT_EIGENVECTORS]
     for i in range(n):
@@ -127,9 +127,8 @@ def solve_by_eigenvalues(ints, floats, H, n, envelope, y):
             for q in range(p + 1, n):
                 entry = floats[H + p * n + q]
                 if entry != 0.0:
-                    # first the cotangent of twice the angle, then the tangent of the angle
-                    tangent = (floats[H + q * n + q] - floats[H + p * n + p]) / (2.0 * entry)
-                    tangent = math.copysign(1.0, tangent) / (abs(tangent) + math.sqrt(tangent * tangent + 1.0))
+                    cotangent = (floats[H + q * n + q] - floats[H + p * n + p]) / (2.0 * entry)  # of twice the angle
+                    tangent = math.copysign(1.0, cotangent) / (abs(cotangent) + math.sqrt(cotangent * cotangent + 1.0))
                     cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
                     apply_jacobi_rotation(floats, H, n, p, q, cosine, tangent * cosine)
                     for k in range(n):
@@ -167,10 +166,10 @@ def apply_jacobi_rotation(floats, H, n, p, q, cosine, sine):
 
 @subroutine
 def begin_dual(ints, floats, damping):
-    """Initialise the dual form: the diagonal is the damping, and there are no rows."""
+    """Initialise the dual form: the diagonal is the damping; the negative gradient of single-column rows is zero."""
     diagonal, negative_single_column_gradient, extra_damping = (
         ints[AT_DIAGONAL],
-        ints[AT_SINGLE_COLUMN_GRADIENT],
+        ints[AT_NEGATIVE_SINGLE_COLUMN_GRADIENT],
         ints[AT_EXTRA_DAMPING],
     )
     for v in range(ints[N_COLUMNS]):
@@ -182,17 +181,18 @@ def begin_dual(ints, floats, damping):
 def clip_error(floats, residual, mask, m, max_error, max_angle_error):
     """Shorten the position part of a residual to `max_error` and the rotation part to `max_angle_error`, both weighted.
 
-    `residual` is the offset of the m rows that the bits of `mask` select.
+    `residual` is the offset of the m rows that the bits of `mask` select; ROW_MASK in `problem_layout.py` defines the
+    two parts.
     """
-    length_rows = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
+    position_row_count = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
     position_square, rotation_square = 0.0, 0.0
     for r in range(m):
-        if r < length_rows:
+        if r < position_row_count:
             position_square += floats[residual + r] * floats[residual + r]
         else:
             rotation_square += floats[residual + r] * floats[residual + r]
     for r in range(m):
-        if r < length_rows:
+        if r < position_row_count:
             floats[residual + r] *= min(1.0, max_error / math.sqrt(max(position_square, 1e-300)))
         else:
             floats[residual + r] *= min(1.0, max_angle_error / math.sqrt(max(rotation_square, 1e-300)))
@@ -200,7 +200,11 @@ def clip_error(floats, residual, mask, m, max_error, max_angle_error):
 
 @subroutine
 def add_single_column_row(ints, floats, options, buffer, b):
-    """Add a block of one row and one column to the diagonal; return the square of its residual after elimination."""
+    """Add a block of one row and one column to the diagonal and to the negative gradient of single-column rows.
+
+    Returns:
+        The square of its residual after elimination.
+    """
     block, block_residual = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_RESIDUAL]
     v = ints[ints[AT_BLOCK_COLUMNS] + ints[block + FIRST_COLUMN]]
     derivative = floats[ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN]]
@@ -216,7 +220,7 @@ def add_single_column_row(ints, floats, options, buffer, b):
         )
     residual = floats[block_residual] + derivative * floats[ints[AT_OFFSET] + v]
     floats[ints[AT_DIAGONAL] + v] += derivative * derivative
-    floats[ints[AT_SINGLE_COLUMN_GRADIENT] + v] -= derivative * residual
+    floats[ints[AT_NEGATIVE_SINGLE_COLUMN_GRADIENT] + v] -= derivative * residual
     return residual * residual
 
 
@@ -224,7 +228,7 @@ def add_single_column_row(ints, floats, options, buffer, b):
 def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, listed_count):
     """Append the m rows of a block, over the columns in `AT_COLUMN_LIST`, to the dual rows.
 
-    Their negative gradient is added to `AT_GRADIENT`.
+    Their negative gradient is added to `AT_NEGATIVE_GRADIENT`.
 
     Returns:
         The new number of dual rows.
@@ -234,7 +238,7 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
         ints[AT_BLOCK_RESIDUAL],
         ints[AT_DUAL_RESIDUAL],
         ints[AT_COLUMN_LIST],
-        ints[AT_GRADIENT],
+        ints[AT_NEGATIVE_GRADIENT],
     )
     for r in range(m):
         row, residual = B + (dual_row_count + r) * n, floats[block_residual + r]
@@ -253,8 +257,8 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
 def finish_dual(ints, floats, n, dual_row_count, damping):
     """Append a row for each dependent column and reorder the diagonal to the order of the independent columns.
 
-    The negative gradients of the single-column rows are added to `AT_GRADIENT`. `AT_DAMPED_GRADIENT` is computed from
-    it: minus the gradient of the damping of dependent columns.
+    The negative gradient of the single-column rows is reordered too and added to `AT_NEGATIVE_GRADIENT`. The result
+    minus the gradient of the damping of dependent columns is written to `AT_DAMPED_NEGATIVE_GRADIENT`.
 
     Returns:
         The new number of dual rows.
@@ -268,13 +272,13 @@ def finish_dual(ints, floats, n, dual_row_count, damping):
     B, dual_residual, negative_gradient, damped_negative_gradient, reordered_diagonal = (
         ints[AT_DUAL_ROWS],
         ints[AT_DUAL_RESIDUAL],
-        ints[AT_GRADIENT],
-        ints[AT_DAMPED_GRADIENT],
+        ints[AT_NEGATIVE_GRADIENT],
+        ints[AT_DAMPED_NEGATIVE_GRADIENT],
         ints[AT_MODEL_GRADIENT],
     )
     diagonal, negative_single_column_gradient, offset = (
         ints[AT_DIAGONAL],
-        ints[AT_SINGLE_COLUMN_GRADIENT],
+        ints[AT_NEGATIVE_SINGLE_COLUMN_GRADIENT],
         ints[AT_OFFSET],
     )
     for i in range(n):
@@ -323,12 +327,12 @@ def distance_to_bound(ints, floats, x, v):
 
 
 @subroutine
-def dual_matrix(ints, floats, x, n, dual_row_count):
-    """Write 1 + B 1/D B' over the free columns to `AT_H` and its right-hand side to `AT_REDUCED_STEP`.
+def write_dual_matrix(ints, floats, x, n, dual_row_count):
+    """Write 1 + B 1/D B' over the free columns to `AT_H` and the right-hand side of y to `AT_REDUCED_STEP`.
 
     1/D is written to `AT_INVERSE_DIAGONAL`, with 0 for columns that are not free. The step p/D of the single-column
-    rows is written to `AT_STEP`; for columns that are not free, the step to the active bound. a and b are indices of
-    rows of B.
+    rows is written to `AT_STEP`, in the order of the independent columns; for columns that are not free, the step to
+    the active bound. a and b are indices of rows of B.
     """
     B, H, rhs, inverse_diagonal, step, scaled_row = (
         ints[AT_DUAL_ROWS],
@@ -344,7 +348,7 @@ def dual_matrix(ints, floats, x, n, dual_row_count):
         floats[step + i] = distance_to_bound(ints, floats, x, v)
         if ints[ints[AT_BOUND_STATE] + v] == FREE:
             floats[inverse_diagonal + i] = 1.0 / floats[ints[AT_DIAGONAL] + i]
-            floats[step + i] = floats[ints[AT_SINGLE_COLUMN_GRADIENT] + i] * floats[inverse_diagonal + i]
+            floats[step + i] = floats[ints[AT_NEGATIVE_SINGLE_COLUMN_GRADIENT] + i] * floats[inverse_diagonal + i]
     for a in range(dual_row_count):
         ints[ints[AT_ENVELOPE] + a] = 0
         row, product = B + a * n, floats[ints[AT_DUAL_RESIDUAL] + a]
@@ -361,7 +365,7 @@ def dual_matrix(ints, floats, x, n, dual_row_count):
 
 
 @subroutine
-def dual_step(ints, floats, n, dual_row_count):
+def write_dual_step(ints, floats, n, dual_row_count):
     """Replace the dual solution y in `AT_REDUCED_STEP` by the step of the independent columns."""
     B, y, inverse_diagonal, step, dual_remainder = (
         ints[AT_DUAL_ROWS],
@@ -382,16 +386,17 @@ def dual_step(ints, floats, n, dual_row_count):
 
 @subroutine
 def dual_model_change(ints, floats, n, dual_row_count):
-    """Return the predicted change of the cost in dual form; see `damped_least_squares.model_change`."""
+    """Do the same as `damped_least_squares.model_change`, in dual form."""
     B, reduced_step, model_gradient, damped_negative_gradient = (
         ints[AT_DUAL_ROWS],
         ints[AT_REDUCED_STEP],
         ints[AT_MODEL_GRADIENT],
-        ints[AT_DAMPED_GRADIENT],
+        ints[AT_DAMPED_NEGATIVE_GRADIENT],
     )
     for i in range(n):
         floats[model_gradient + i] = (
-            floats[ints[AT_DIAGONAL] + i] * floats[reduced_step + i] - floats[ints[AT_SINGLE_COLUMN_GRADIENT] + i]
+            floats[ints[AT_DIAGONAL] + i] * floats[reduced_step + i]
+            - floats[ints[AT_NEGATIVE_SINGLE_COLUMN_GRADIENT] + i]
         )
     for a in range(dual_row_count):
         row, remainder = B + a * n, floats[ints[AT_DUAL_RESIDUAL] + a]

@@ -2,22 +2,22 @@
 
 By default Numba compiles every function as if it were called from Python: LLVM optimises it and translates it to
 machine code; then its module is linked into the module of each caller and is optimised and translated again. In a deep
-call tree LLVM processes the innermost functions once for each level. For internal functions it is enough to
-optimise the kernel that calls them.
+call tree LLVM processes the innermost functions once for each level. It is enough to optimise internal functions as
+part of the kernels that call them.
 
 Numba itself is not changed. `njit` takes a pipeline class, and the classes here extend those of Numba:
 
 - `SubroutineLibrary` contains the module of an internal function, which is neither optimised nor executable.
 - `KernelLibrary` links the modules of all direct and indirect callees into the module of a kernel, and then optimises
   it as Numba does.
-- `CachedTyping` resolves the types of an operator once for each combination of argument types.
+- `CachedTyping` resolves the types of an operator or built-in function once for each combination of argument types.
 - `FastFlags` compares compiler options fast.
 - `SubroutineCompiler` and `KernelCompiler` are Numba's default pipeline with these classes and without the passes
   that kernels do not need.
 
-With a version of Numba that is not among `TESTED_VERSIONS`, or that lacks one of the extended classes,
-`pipeline_options` returns no options, and Numba uses its default pipeline. Compiling then takes about twice as long;
-results are the same up to the rounding of reordered sums.
+With a version of Numba outside the range `TESTED_VERSIONS`, or without one of the extended classes, `pipeline_options`
+returns no options, and Numba uses its default pipeline. Compiling then takes about twice as long; results are the same
+up to the rounding of reordered sums.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ UNUSED_PASSES = ("inline_closure_likes", "nopython_rewrites")
 ALLOCATIONS_PER_COLLECTION = 50_000
 """Threshold of the garbage collector while a kernel compiles; trades memory for compile time.
 
-The largest kernel takes 26 s with Python's default of 700, 24 s with 10,000 and 23 s without any collection. Without
-any collection Numba's default pipeline takes 1.6 times the memory.
+The largest kernel takes 26 s to compile with a threshold of 700 (the default of Python 3.11), 24 s with 10,000 and 23 s
+without any collection. Without any collection, compiling with Numba's default pipeline takes 1.6 times the memory.
 """
 
 

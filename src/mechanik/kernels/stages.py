@@ -1,15 +1,15 @@
 """Decisions of the descent in each stage: accept or reject a trial, leave a stationary point, end the stage.
 
-Stage 0 closes the loops. Each further stage minimises the residuals of one level of goals; the closures and all higher
-levels are then hard constraints. The cost of a stage is the sum of squares of its residuals. A trial is accepted if it
-reduces the cost and satisfies the hard constraints within tolerance. A linear step violates nonlinear constraints at
-second order; Newton steps on the hard residuals correct the trial before it is compared. The cost increases only by
-perturbations, by tentative steps (MAX_TENTATIVE_STEPS) and by Newton steps from an infeasible x.
+Stage 0 closes the loops. Each further stage minimises the residuals of the objectives of one level; the residuals of
+all earlier stages are then hard constraints. The cost of a stage is the sum of squares of its residuals. In general, a
+trial is accepted if it reduces the cost and satisfies the hard constraints within tolerance. A linear step violates
+nonlinear constraints at second order; Newton steps on the hard residuals correct the trial before it is compared.
+Perturbations, tentative steps (MAX_TENTATIVE_STEPS) and Newton steps from an infeasible x may increase the cost.
 
 If the Gauss-Newton model predicts that a step reduces the cost only a little, second derivatives are estimated
 (`curvature.py`). They distinguish a local minimum, at which the stage ends, from a saddle or a maximum (for example a
-dead point, or a straight arm whose target is nearer). A saddle or a maximum is left by a step along a direction of
-negative curvature.
+dead point, or a straight arm with a target on its line, nearer than its tip). A saddle or a maximum is left by a step
+along a direction of negative curvature.
 
 `state`, `options` and `report` are views of these tables (`state_layout.py`); indices such as `b` and `v` are explained
 in `problem_layout.py`.
@@ -30,8 +30,8 @@ from .problem_layout import *
 from .state_layout import *
 
 ROUNDING_COST_RATIO, ROUNDING_GRADIENT_RATIO = 2e-15, 5e-7
-"""A predicted decrease below ROUNDING_COST_RATIO times the cost, and a gradient below ROUNDING_GRADIENT_RATIO times the
-square root of the cost, are rounding errors."""
+"""A predicted decrease below ROUNDING_COST_RATIO times the cost may be a rounding error, and so may a gradient below
+ROUNDING_GRADIENT_RATIO times the square root of the cost."""
 MIN_GRADIENT_RATIO, FINAL_GRADIENT_RATIO = 0.01, 10.0
 """If all second derivatives are known, one step is expected to multiply the gradient by at least MIN_GRADIENT_RATIO. A
 step is the last step of the stage if the expected gradient is below FINAL_GRADIENT_RATIO times the gradient tolerance.
@@ -45,8 +45,8 @@ MAX_NEGATIVE_CURVATURE_STEP, MAX_NEGATIVE_CURVATURE_DAMPING = 0.5, 1e3
 and the relative damping from which on no such step is tried. Each rejected step multiplies the relative damping by 8,
 so a larger limit tries shorter steps."""
 OUTDATED_CURVATURE_STEP_RATIO = 0.6
-"""If a step is longer than this ratio of the previous step, the second derivatives are out of date and are sampled
-again. A smaller ratio samples more often, for faster convergence of each step."""
+"""If the ratio of the lengths of a step and of the previous step is larger, the second derivatives are out of date and
+are sampled again. A smaller ratio samples more often; then fewer steps are needed."""
 
 
 @subroutine
@@ -60,8 +60,8 @@ def copy_x(ints, floats, x, out):
 def can_use_curvature(ints, stage):
     """Whether second derivatives speed up a stage: for a chain, or if a matrix over all columns is small enough.
 
-    They do not speed up soft objectives of a long arm: a rest pose needs as many steps with second derivatives as
-    without, and each step takes fifteen times as long.
+    They do not speed up soft objectives in dual form, such as the rest pose of a long arm: it needs as many steps with
+    second derivatives as without, and each step takes fifteen times as long.
     """
     stage_table = ints[AT_STAGES] + STAGE_INTS * stage
     return ints[stage_table + CHAIN_BLOCK] >= 0 or (
@@ -73,9 +73,9 @@ def can_use_curvature(ints, stage):
 def can_probe(ints, state, options, stage):
     """Whether second derivatives of a stage can be probed (estimated by finite differences).
 
-    They are not probed for residuals written in Python (too slow), for clipped errors, or with a fixed damping. They
-    are not probed in the stages after an unmet level either: an unmet level is held by its sum of squares, whose
-    curvature is not part of the Lagrangian of the residuals.
+    They are not probed for residuals written in Python (too slow), for chains (known exactly), for clipped errors, or
+    with a fixed damping. They are not probed in the stages after an unmet level either: an unmet level is held by its
+    sum of squares, whose curvature is not part of the Lagrangian of the residuals.
     """
     stage_table = ints[AT_STAGES] + STAGE_INTS * stage
     if 0.0 < state[FIRST_UNMET_STAGE] < stage:
@@ -85,8 +85,8 @@ def can_probe(ints, state, options, stage):
 
 
 @subroutine
-def may_request_curvature(ints, state, options):
-    """Whether second derivatives may be probed as soon as the model predicts slow progress.
+def can_probe_early(ints, state, options):
+    """Whether second derivatives, which are not used yet, can be probed as soon as the model predicts slow progress.
 
     They are not probed early for soft objectives, in stage 0, at an infeasible x, or if the attempt may be abandoned.
     """
@@ -114,7 +114,7 @@ def largest_column_step(ints, floats, step):
 
 @subroutine
 def remaining_gradient(ints, floats):
-    """Return the largest absolute gradient that the model predicts after the step, over the free columns."""
+    """Return the largest absolute model gradient after the step, over the free independent columns."""
     largest_gradient, independent_index = 0.0, 0
     for k in range(ints[N_COLUMNS]):
         if ints[ints[AT_PIVOT_ROW] + ints[ints[AT_ELIMINATION_ORDER] + k]] < 0:
@@ -132,21 +132,21 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
         cost, predicted_change, max_gradient, curvature: results of `bounded_step`.
 
     Returns:
-        NEXT_STEP: try the step. NEXT_RETRY: compute the step again, with second derivatives. NEXT_EVALUATION: the step
-        is a perturbation. NEXT_STAGE: the stage has ended.
+        NEXT_STEP: try the step. NEXT_RETRY: compute the step again, with new second derivatives. NEXT_EVALUATION: the
+        step is a perturbation. NEXT_STAGE: the stage has ended.
     """
     stages, step = ints[AT_STAGES], ints[AT_STEP]
     if options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf:
         cost = state[COST]  # the argument `cost` is that of the clipped errors
-    curvature_is_known = PIVOT_TOLERANCE < curvature <= 1.0
+    curvature_is_positive = PIVOT_TOLERANCE < curvature <= 1.0  # otherwise unknown, close to zero or negative
     state[REFERENCE_COST] = 0.0
     if state[TENTATIVE_STEPS] > 0.0:
         state[COST] = cost
     elif state[IS_FEASIBLE] == 1.0 and curvature != CURVATURE_UNKNOWN:
-        state[REFERENCE_COST] = cost  # the cost that x would have with exactly closed loops
+        state[REFERENCE_COST] = cost  # that of x if it satisfied the hard constraints exactly
     state[PREDICTED_COST], state[MAX_GRADIENT] = cost + predicted_change, max_gradient
-    state[CURVATURE_IS_KNOWN], state[IS_LAST_STEP] = 1.0 if curvature_is_known else 0.0, 0.0
-    if curvature_is_known:  # the gradient decreases by about the same ratio as the length of the steps
+    state[CURVATURE_IS_POSITIVE], state[IS_LAST_STEP] = 1.0 if curvature_is_positive else 0.0, 0.0
+    if curvature_is_positive:  # the gradient decreases by about the same ratio as the length of the steps
         step_length, closure_length = (
             largest_column_step(ints, floats, ints[AT_STEP]),
             largest_column_step(ints, floats, ints[AT_OFFSET]),
@@ -180,7 +180,7 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
     )
     if (
         state[PREDICTED_COST] > SLOW_COST_RATIO * state[COST]
-        and may_request_curvature(ints, state, options)
+        and can_probe_early(ints, state, options)
         and count_free_columns(ints) <= MAX_PROBED_COLUMNS
     ):
         enable_curvature(ints, floats, state)
@@ -220,7 +220,7 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
             enable_curvature(ints, floats, state)
         return NEXT_RETRY
     if curvature < 0.0 and state[RELATIVE_DAMPING] < MAX_NEGATIVE_CURVATURE_DAMPING and not is_closing_slowly:
-        negative_curvature_step(ints, floats, state, curvature, options[START_DAMPING])
+        write_negative_curvature_step(ints, floats, state, curvature, options[START_DAMPING])
         return NEXT_STEP
     max_perturbations, perturbation_size = options[MAX_PERTURBATIONS], options[PERTURBATION_SIZE]
     if may_perturb_closures:  # there is no feasible x that a large perturbation could leave
@@ -228,20 +228,20 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
             max(max_perturbations, MAX_CLOSURE_PERTURBATIONS),
             CLOSURE_PERTURBATION_SIZE if is_closing_slowly or state[PERTURBATIONS] > 0.0 else perturbation_size,
         )
-    elif curvature_is_known and max_perturbations <= 1.0:
+    elif curvature_is_positive and max_perturbations <= 1.0:  # a minimum
         return NEXT_STAGE
     if state[PERTURBATIONS] < max_perturbations:
-        perturb(ints, floats, state, perturbation_size, options[START_DAMPING])
+        write_perturbation(ints, floats, state, perturbation_size, options[START_DAMPING])
         return NEXT_EVALUATION
     return NEXT_STAGE
 
 
 @subroutine
-def negative_curvature_step(ints, floats, state, curvature, start_damping):
+def write_negative_curvature_step(ints, floats, state, curvature, start_damping):
     """Write a step along the direction of negative curvature to `AT_STEP`, at a point with zero gradient.
 
-    Along the unit direction the residual is e + k s^2 / 2 for a step of length s, with e . k = curvature. If k is
-    parallel to e, as at a dead point, the residual is zero at s = sqrt(2 |e|^2 / -curvature). Otherwise this step is
+    After a step of length s along the unit direction the residual is about e + k s^2 / 2, with e . k = curvature. If k
+    is opposite to e, as at a dead point, the residual is zero at s = sqrt(2 |e|^2 / -curvature). Otherwise this step is
     too long. A rejected step is tried again, shorter and with the opposite sign.
     """
     length = min(math.sqrt(2.0 * state[COST] / -curvature), MAX_NEGATIVE_CURVATURE_STEP) * math.sqrt(
@@ -261,11 +261,11 @@ def negative_curvature_step(ints, floats, state, curvature, start_damping):
 
 
 @subroutine
-def perturb(ints, floats, state, perturbation_size, start_damping):
+def write_perturbation(ints, floats, state, perturbation_size, start_damping):
     """Write a perturbation of all columns that are not locked to `AT_STEP`, to leave a stationary point.
 
-    For example, a straight arm whose target is nearer on the same line has a zero gradient but is no minimum. If the
-    previous perturbation did not reduce the cost, x is first restored to its value before that perturbation.
+    For example, a straight arm with a target on its line, nearer than its tip, has a zero gradient but is no minimum.
+    If the previous perturbation has not reduced the cost, x is first restored to its value before that perturbation.
     """
     x, before_perturbation, step = ints[AT_X], ints[AT_BEFORE_PERTURBATION], ints[AT_STEP]
     if state[PERTURBATIONS] == 0.0 or state[COST] < state[COST_AT_PERTURBATION] * (1.0 - 1e-6):
@@ -274,7 +274,7 @@ def perturb(ints, floats, state, perturbation_size, start_damping):
     else:
         copy_x(ints, floats, before_perturbation, x)
     state[PERTURBATIONS] += 1.0
-    state[RELATIVE_DAMPING], state[USES_CURVATURE], state[CURVATURE_IS_KNOWN], state[PROBE_REQUESTS] = (
+    state[RELATIVE_DAMPING], state[USES_CURVATURE], state[CURVATURE_IS_POSITIVE], state[PROBE_REQUESTS] = (
         start_damping,
         0.0,
         0.0,
@@ -298,21 +298,22 @@ MAX_STAGE_ROUNDS = 3
 """Largest number of repetitions of the stages from the first unmet level on. More repetitions may come closer to the
 targets of unmet levels but take longer."""
 UNMET_LEVEL_DAMPING = 1e4
-"""Factor of the extra damping of a column that moves an unmet level: factor * error * absolute Jacobian entry. A
+"""Factor of the extra damping of a column that changes an unmet level: factor * error * absolute Jacobian entries. A
 larger factor holds the unmet level better but slows down the levels below."""
 MAX_INFEASIBLE_COST_RATIO, MAX_STEP_VIOLATION = 0.25, 1e-2
 """A step that reduces the cost below MAX_INFEASIBLE_COST_RATIO times the previous cost may violate the hard constraints
 by less than MAX_STEP_VIOLATION (rad, or length units of the mechanism, weighted); the next step corrects the violation.
 This saves Newton steps, but a larger violation makes the next step less accurate."""
 MAX_TENTATIVE_STEPS = 3
-"""Largest number of consecutive steps that may violate the loops if all second derivatives are known. They are accepted
-or rejected together, by the cost after the loops are closed again. More steps save Newton steps, but more steps are
-lost if they are rejected."""
+"""Largest number of consecutive tentative steps. A tentative step may violate the hard constraints by less than
+MAX_STEP_VIOLATION; all second derivatives have to be known. Tentative steps are accepted or rejected together, by the
+cost after the hard constraints are satisfied again. More of them save Newton steps, but more are lost by a rejection.
+"""
 MAX_VIOLATION_GAIN_RATIO = 0.05
-"""Largest share of the predicted decrease of the cost that may come from violated loops. A smaller share needs more
-Newton steps."""
+"""Largest share of the predicted decrease of the cost that may come from violated hard constraints. A smaller share
+needs more Newton steps."""
 CLOSED_TO_ROUNDING_RATIO, FINAL_CLOSURE_RATIO = 1e-5, 0.1
-"""Ratios of the closure tolerance. A violation below CLOSED_TO_ROUNDING_RATIO is a rounding error. The last step closes
+"""Ratios to the closure tolerance. A violation below CLOSED_TO_ROUNDING_RATIO is a rounding error. The last step closes
 the loops to FINAL_CLOSURE_RATIO, so that they are within tolerance at the start of a following solve."""
 MIN_PREDICTION_RATIO = 0.9
 """Second derivatives are sampled again if the decrease of the cost, divided by the predicted decrease, differs from 1
@@ -323,7 +324,7 @@ that meets its goals. A trial that needs more steps is rejected."""
 ABANDON_DAMPING, ABANDON_COST_RATIO = 1e3, 0.5
 """An attempt that may be abandoned ends if its relative damping is above ABANDON_DAMPING, or if its cost is above
 ABANDON_COST_RATIO times its cost three accepted steps before. Smaller numbers abandon slow attempts earlier, but also
-attempts that would succeed. Tuned on random targets of a Panda and a UR5."""
+more attempts that would succeed. Tuned on random targets of a Panda and a UR5."""
 
 
 @subroutine
@@ -366,12 +367,12 @@ def sum_of_squares(ints, floats, buffer, first_block, end_block):
         block = blocks + BLOCK_INTS * b
         position_square, rotation_square = 0.0, 0.0
         mask, first_row = ints[block + ROW_MASK], ints[block + FIRST_ROW]
-        length_rows = 0
+        position_row_count = 0  # see ROW_MASK
         for bit in range(3):
-            length_rows += (mask >> bit) & 1
+            position_row_count += (mask >> bit) & 1
         for r in range(ints[block + ROW_COUNT]):
             residual_square = floats[residual + first_row + r] * floats[residual + first_row + r]
-            if r < length_rows:
+            if r < position_row_count:
                 position_square += residual_square
             else:
                 rotation_square += residual_square
@@ -387,18 +388,19 @@ def sum_of_squares(ints, floats, buffer, first_block, end_block):
 def constraint_violation(ints, floats, state, options, report, buffer, stage):
     """Return the largest violation of the hard constraints of a stage, in the units of the weighted residuals.
 
-    Each residual of a met level is held at zero. An unmet level is held at its sum of squares instead: at the closest
-    pose, some of its residuals do not change at first order, so they cannot be constrained one by one.
+    With STAGE_ROWS_ARE_HELD, each residual of an earlier stage has to be zero. Otherwise its sum of squares may not
+    increase: at the closest pose of an unmet level, some residuals do not change at first order, so they cannot be
+    constrained one by one.
     """
     blocks, stages, residual_table = ints[AT_BLOCKS], ints[AT_STAGES], ints[AT_RESIDUAL]
     residual = residual_table + ints[N_ROWS] * buffer
     largest_violation = 0.0
-    for level in range(stage):
+    for held_stage in range(stage):
         first_block, end_block = (
-            ints[stages + STAGE_INTS * level + HARD_END],
-            ints[stages + STAGE_INTS * level + SOFT_END],
+            ints[stages + STAGE_INTS * held_stage + HARD_END],
+            ints[stages + STAGE_INTS * held_stage + SOFT_END],
         )
-        stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level
+        stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * held_stage
         if report[stage_report + STAGE_ROWS_ARE_HELD] == 1.0:
             for b in range(first_block, end_block):
                 for r in range(
@@ -425,7 +427,7 @@ def hold_unmet_levels(ints, floats, state, options, report, stage):
     """Hold the residuals of unmet levels at their present values, and add damping to the columns that change them.
 
     At the closest pose some residuals change only at second order, which linear constraints do not prevent. The extra
-    damping of a column is proportional to the error of the level and to the column of its Jacobian.
+    damping of a column is proportional to the error of the level and to the entries of the column in its Jacobian.
     """
     blocks, stages, block_columns, extra_damping = (
         ints[AT_BLOCKS],
@@ -441,10 +443,14 @@ def hold_unmet_levels(ints, floats, state, options, report, stage):
     )
     for v in range(ints[N_COLUMNS]):
         floats[extra_damping + v] = 1.0
-    for level in range(1, stage):
-        if report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level + STAGE_ROWS_ARE_HELD] == 0.0:
-            error_norm = math.sqrt(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level + STAGE_COST])
-            for b in range(ints[stages + STAGE_INTS * level + HARD_END], ints[stages + STAGE_INTS * level + SOFT_END]):
+    for held_stage in range(1, stage):
+        stage_report, stage_table = (
+            FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * held_stage,
+            stages + STAGE_INTS * held_stage,
+        )
+        if report[stage_report + STAGE_ROWS_ARE_HELD] == 0.0:
+            error_norm = math.sqrt(report[stage_report + STAGE_COST])
+            for b in range(ints[stage_table + HARD_END], ints[stage_table + SOFT_END]):
                 block = blocks + BLOCK_INTS * b
                 width, first_column, first_row = (
                     ints[block + COLUMN_COUNT],
@@ -464,7 +470,7 @@ def hold_unmet_levels(ints, floats, state, options, report, stage):
 
 @subroutine
 def restore_last_feasible(ints, floats, state, options, report, status):
-    """Restore the last feasible x, after Newton steps have not made x feasible; repeat the stage or end it."""
+    """Make the last feasible x the trial, since Newton steps have not made x feasible; repeat the stage or end it."""
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
     if (
         state[PHASE] == PHASE_CLOSING
@@ -473,8 +479,8 @@ def restore_last_feasible(ints, floats, state, options, report, status):
         and state[NO_INFEASIBLE_STEPS] < 2.0
     ):
         # the residuals of a met level cannot all be held at zero: hold the sum of squares of each level instead
-        for level in range(1, int(state[STAGE])):
-            report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * level + STAGE_ROWS_ARE_HELD] = 0.0
+        for held_stage in range(1, int(state[STAGE])):
+            report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * held_stage + STAGE_ROWS_ARE_HELD] = 0.0
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 2.0, PHASE_START
     elif state[PHASE] == PHASE_CLOSING and state[NO_INFEASIBLE_STEPS] == 0.0:
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START  # as in `reject_trial`
@@ -486,7 +492,7 @@ def restore_last_feasible(ints, floats, state, options, report, status):
 
 @subroutine
 def end_stage(ints, floats, state, options, report, status, is_feasible):
-    """End a stage with a status: at x if x is feasible (`is_feasible`), otherwise at the last feasible x."""
+    """End a stage with a status at x, if x is feasible (`is_feasible`); otherwise go back to the last feasible x."""
     state[FINAL_STATUS] = status
     if is_feasible:
         return NEXT_STAGE
@@ -495,7 +501,7 @@ def end_stage(ints, floats, state, options, report, status, is_feasible):
 
 @subroutine
 def check_stage_limits(ints, floats, state, options, report, is_feasible):
-    """Return NEXT_STEP, or end the stage if it has used up its iterations or an abandonable attempt is too slow."""
+    """Return NEXT_STEP, or end the stage if its iterations are used up or an attempt that may be abandoned is slow."""
     stages = ints[AT_STAGES]
     if state[ITERATIONS_IN_STAGE] >= options[MAX_ITERATIONS]:
         return end_stage(ints, floats, state, options, report, TIMEOUT, is_feasible)
@@ -517,7 +523,7 @@ def reject_trial(ints, floats, state, options, report):
     if state[IS_FEASIBLE] == 0.0:
         # a feasible x may not reach the low cost of an infeasible x: accept no infeasible steps from now on
         state[NO_INFEASIBLE_STEPS], state[PHASE] = 1.0, PHASE_START
-        state[TENTATIVE_STEPS], state[CURVATURE_IS_KNOWN], state[IS_LAST_STEP] = 0.0, 0.0, 0.0
+        state[TENTATIVE_STEPS], state[CURVATURE_IS_POSITIVE], state[IS_LAST_STEP] = 0.0, 0.0, 0.0
         copy_x(ints, floats, last_feasible, trial)
         return NEXT_EVALUATION
     is_stationary = state[MAX_GRADIENT] < ROUNDING_GRADIENT_RATIO * math.sqrt(state[COST])
@@ -537,7 +543,7 @@ def accept_or_reject_trial(ints, floats, state, options, report):
     """Accept the evaluated trial, request a Newton step on its hard residuals, or reject it.
 
     Returns:
-        NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_EVALUATION (another trial) or NEXT_STAGE.
+        The next action: NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_EVALUATION (of another trial) or NEXT_STAGE.
     """
     stages, x = ints[AT_STAGES], ints[AT_X]
     trial, last_feasible = ints[AT_TRIAL], ints[AT_LAST_FEASIBLE]
@@ -547,10 +553,10 @@ def accept_or_reject_trial(ints, floats, state, options, report):
     cost, is_met = sum_of_squares(ints, floats, 1 - current_buffer, hard_end, soft_end)
     violation = constraint_violation(ints, floats, state, options, report, 1 - current_buffer, stage)
     tolerance = options[CLOSURE_TOLERANCE]
-    if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and state[IS_LAST_STEP] == 1.0:
+    if (phase == PHASE_STEP or phase == PHASE_RESTORED) and state[IS_LAST_STEP] == 1.0:
         tolerance *= FINAL_CLOSURE_RATIO
-    elif (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and not 0.0 < state[FIRST_UNMET_STAGE] < stage:
-        # a violation changes the cost, so a small predicted decrease needs loops that are closed more exactly
+    elif (phase == PHASE_STEP or phase == PHASE_RESTORED) and not 0.0 < state[FIRST_UNMET_STAGE] < stage:
+        # a violation changes the cost, so a small predicted decrease needs a smaller violation
         tolerance = min(
             tolerance,
             max(
@@ -563,9 +569,9 @@ def accept_or_reject_trial(ints, floats, state, options, report):
     )
 
     is_tentative = (
-        phase == PHASE_TRIAL
+        phase == PHASE_STEP
         and not is_feasible
-        and state[CURVATURE_IS_KNOWN] == 1.0
+        and state[CURVATURE_IS_POSITIVE] == 1.0
         and state[IS_LAST_STEP] == 0.0
         and state[TENTATIVE_STEPS] < MAX_TENTATIVE_STEPS
     )
@@ -575,7 +581,7 @@ def accept_or_reject_trial(ints, floats, state, options, report):
         and (cost < MAX_INFEASIBLE_COST_RATIO * state[COST] or is_tentative)
     )
     is_tentative &= may_be_infeasible
-    if phase == PHASE_TRIAL and not is_feasible and not may_be_infeasible:
+    if phase == PHASE_STEP and not is_feasible and not may_be_infeasible:
         state[PHASE], state[CLOSURE_STEPS], state[LAST_VIOLATION] = PHASE_RESTORED, 1, violation
         return NEXT_CLOSURE_STEP
     if (phase == PHASE_RESTORED or phase == PHASE_CLOSING) and not is_feasible:
@@ -592,11 +598,11 @@ def accept_or_reject_trial(ints, floats, state, options, report):
             return restore_last_feasible(ints, floats, state, options, report, STALLED)
         return reject_trial(ints, floats, state, options, report)
     previous_cost = max(state[COST], state[REFERENCE_COST]) if state[TENTATIVE_STEPS] == 0.0 else state[FEASIBLE_COST]
-    if (phase == PHASE_TRIAL or phase == PHASE_RESTORED) and not cost < previous_cost and not is_tentative:
+    if (phase == PHASE_STEP or phase == PHASE_RESTORED) and not cost < previous_cost and not is_tentative:
         return reject_trial(ints, floats, state, options, report)
 
     # the trial is accepted
-    if phase == PHASE_TRIAL or phase == PHASE_RESTORED:
+    if phase == PHASE_STEP or phase == PHASE_RESTORED:
         is_comparable = not is_tentative and state[TENTATIVE_STEPS] == 0.0
         # Levenberg-Marquardt: the gain ratio is the decrease of the cost divided by its prediction; after a good
         # prediction the damping is divided by 5, after a bad prediction it is multiplied by 4, after a rejected trial
@@ -680,7 +686,7 @@ def begin_stage(ints, floats, state, options, report, stage):
     state[COST_BEFORE_1], state[COST_BEFORE_2], state[COST_BEFORE_3] = np.inf, np.inf, np.inf
     (
         state[PROBE_REQUESTS],
-        state[CURVATURE_IS_KNOWN],
+        state[CURVATURE_IS_POSITIVE],
         state[IS_LAST_STEP],
         state[TENTATIVE_STEPS],
         state[LAST_STEP_LENGTH],
@@ -691,10 +697,10 @@ def begin_stage(ints, floats, state, options, report, stage):
 
 @subroutine
 def advance_stage(ints, floats, state, options, report):
-    """Write the report of the ended stage and begin the next stage; False if there is no further stage.
+    """Write the report of the ended stage and begin the next stage; return False if the attempt ends.
 
-    If the last perturbation did not reduce the cost, the stage is instead evaluated once more at the x before this
-    perturbation.
+    If the last perturbation has not reduced the cost, the stage is instead evaluated once more at the x before this
+    perturbation. After the last stage, the stages from the first unmet level on may be repeated.
     """
     blocks, stages = ints[AT_BLOCKS], ints[AT_STAGES]
     residual_table, held_residual, trial, before_perturbation = (

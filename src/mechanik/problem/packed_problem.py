@@ -115,8 +115,8 @@ def pack_problem(
     for row, joint in zip(
         tables["passive"].reshape(-1, problem_layout.PASSIVE_FLOATS), passive_sphericals, strict=True
     ):
-        row[: problem_layout.PASSIVE_CARRIER_AXES] = node_of[joint.parent_node], node_of[joint.weld_node], joint.x
-        row[problem_layout.PASSIVE_CARRIER_AXES :] = *joint.R_parent_joint.ravel(), *joint.R_weld_joint.ravel()
+        row[: problem_layout.PASSIVE_PARENT_AXES] = node_of[joint.parent_node], node_of[joint.weld_node], joint.x
+        row[problem_layout.PASSIVE_PARENT_AXES :] = *joint.R_parent_joint.ravel(), *joint.R_weld_joint.ravel()
     for stage in range(stage_count):
         start, end = (sum(block.stage < stage_limit for block in blocks) for stage_limit in (stage, stage + 1))
         tables["stages"].reshape(-1, problem_layout.STAGE_INTS)[stage] = (
