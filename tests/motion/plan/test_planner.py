@@ -22,7 +22,7 @@ from mechanik.model.shapes import Box, Sphere
 from mechanik.motion.follow import Path
 from mechanik.motion.plan import plan
 from mechanik.motion.plan.path_certificate import certify_path
-from mechanik.motion.plan.path_postprocessing import blend_corners, shortcut_path
+from mechanik.motion.plan.path_postprocessing import round_corners, shortcut_path
 from mechanik.motion.plan.planning_space import PlanningSpace
 from mechanik.motion.retime import retime
 from mechanik.spatial.array import Array
@@ -134,22 +134,22 @@ def test_path_through_a_needle_between_two_checks_is_not_certain() -> None:
 
 @settings(max_examples=8)
 @given(SEEDS)
-def test_shortcuts_and_blends_do_not_lengthen_a_path_and_retain_its_ends(seed: int) -> None:
+def test_shortcuts_and_rounded_corners_do_not_lengthen_a_path_and_retain_its_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     q = panda().space.random(rng, 6)
     with cached_loop_system(panda(), {}) as loops:
         space = make_planning_space(panda(), loops, None)
         shortened = shortcut_path(space, q, rng, np.inf)
-        blended = blend_corners(space, q, np.inf)
+        rounded = round_corners(space, q, np.inf)
     assert len(shortened) == 2  # no obstacles
-    for path in (shortened, blended):
+    for path in (shortened, rounded):
         assert np.array_equal(path[[0, -1]], q[[0, -1]])
         assert Path(panda(), path).length <= Path(panda(), q).length + 1e-9
-    # in planning units, in which corners are blended
-    blended, q = blended / space.unit, q / space.unit
-    assert (np.array(_corner_angles(blended)) < max(_corner_angles(q))).all()
+    # in planning units, in which corners are rounded
+    rounded, q = rounded / space.unit, q / space.unit
+    assert (np.array(_corner_angles(rounded)) < max(_corner_angles(q))).all()
     assert (
-        sum(_corner_angles(blended)) <= sum(_corner_angles(q)) + 1e-9
+        sum(_corner_angles(rounded)) <= sum(_corner_angles(q)) + 1e-9
     )  # an arc changes direction as much as its corner, and no more
 
 

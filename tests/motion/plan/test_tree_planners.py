@@ -20,7 +20,7 @@ from mechanik.collision import Collider, Obstacle
 from mechanik.errors import PlanningError
 from mechanik.model.shapes import Box, Sphere
 from mechanik.motion.plan import plan, tree_planners
-from mechanik.motion.plan.path_postprocessing import blend_corners, blend_corners_in_kernel, shortcut_in_kernel
+from mechanik.motion.plan.path_postprocessing import round_corners, round_corners_in_kernel, shortcut_in_kernel
 from mechanik.motion.plan.planning_space import PlanningSpace
 from mechanik.motion.plan.tree_planners import plan_rrt_connect
 from mechanik.spatial.array import Array
@@ -114,7 +114,7 @@ def test_locked_dof_stays_exactly_the_same(seed: int, locked: int) -> None:
         waypoints = plan_rrt_connect(space, q[0], q[1:], time.perf_counter() + 1.0, np.random.default_rng(seed))
         assume(waypoints is not None)  # there may be none
         assert waypoints is not None
-        short = blend_corners_in_kernel(
+        short = round_corners_in_kernel(
             space, shortcut_in_kernel(space, waypoints, np.random.default_rng(seed), np.inf)
         )
     assert (waypoints[:, locked] == q[0, locked]).all()
@@ -140,8 +140,8 @@ def test_postprocessing_in_kernel_does_not_lengthen_a_path_and_retains_its_ends(
     with make_planning_space(ball_scene()) as space:
         waypoints = rrt_path(space, q, seed)
         short = shortcut_in_kernel(space, waypoints, np.random.default_rng(seed), np.inf)
-        blended = blend_corners_in_kernel(space, short)
-        for before, after in ((waypoints, short), (short, blended)):
+        rounded = round_corners_in_kernel(space, short)
+        for before, after in ((waypoints, short), (short, rounded)):
             assert np.array_equal(after[[0, -1]], q)
             assert path_length(space, after) <= path_length(space, before) + 1e-12
             assert space.are_free(after).all()
@@ -150,12 +150,12 @@ def test_postprocessing_in_kernel_does_not_lengthen_a_path_and_retains_its_ends(
 
 @settings(max_examples=10)
 @given(SEEDS, st.integers(3, 6))
-def test_kernel_blends_agree_with_python(seed: int, count: int) -> None:
-    """Far from obstacles the largest arcs are free: their waypoints are those of `blend_corners`."""
+def test_rounded_corners_of_the_kernel_agree_with_python(seed: int, count: int) -> None:
+    """Far from obstacles the largest arcs are free: their waypoints are those of `round_corners`."""
     arm = mk.gallery.rail_arm()
     q = arm.space.random(np.random.default_rng(seed), count)
     with make_planning_space(Collider(arm, [Obstacle(Sphere(0.1), (50.0, 0.0, 0.0))])) as space:
-        by_kernel, in_python = blend_corners_in_kernel(space, q), blend_corners(space, q, np.inf)
+        by_kernel, in_python = round_corners_in_kernel(space, q), round_corners(space, q, np.inf)
         assert len(shortcut_in_kernel(space, q, np.random.default_rng(seed), np.inf)) == 2
     assert by_kernel.shape == in_python.shape
     assert by_kernel == pytest.approx(in_python, abs=1e-12)

@@ -30,12 +30,13 @@ from mechanik.tiers import kernel_module
 MAX_SHORTCUTS = 120
 """Largest number of random shortcuts."""
 MAX_FAILED_SHORTCUTS = 40
-"""Number of consecutive failed shortcuts (on one segment, not shorter, or not free) after which shortening ends in the
-kernel; in Python it ends after one more."""
-ARC_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
-"""Sizes of the arc at a corner as shares of the shorter side, tried in this order; the first free arc is used."""
-BLEND_STEP = 0.06
-"""Planning units: approximate distance between the waypoints on a rounded corner."""
+"""Number of consecutive failed shortcuts (on one segment, not shorter, or not free) after which the kernel tries no
+more; in Python it is one more."""
+CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
+"""Shares of the shorter adjacent segment that a parabolic arc replaces at a corner, tried in this order; the first free
+arc is used."""
+ARC_SPACING = 0.06
+"""Planning units: approximate distance between the waypoints of an arc."""
 SMOOTHING_SWEEPS = 12
 """Number of smoothing sweeps over all waypoints."""
 SAME_DISTANCE = 1e-9
@@ -93,8 +94,8 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
     return _skip_waypoints(space, q, deadline)
 
 
-def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Replace each corner of the waypoints q (N, nq) by a parabola tangent to both sides, if the parabola is free.
+def round_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
+    """Replace each corner of the waypoints q (N, nq) by a parabolic arc tangent to both sides, if an arc is free.
 
     Args:
         deadline: time of `time.perf_counter` after which the remaining corners are not changed.
@@ -111,7 +112,7 @@ def blend_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
         ):
             waypoints.append(q[k])
             continue
-        for share in ARC_SHARES:
+        for share in CORNER_SHARES:
             size = share * min(length_before, length_after)
             arc = _rounded_corner(space, q[k], to_previous * (size / length_before), to_next * (size / length_after))
             if arc is not None:
@@ -153,13 +154,13 @@ def _midpoints(space: PlanningSpace, a: Array, b: Array) -> Array:
 
 
 def _rounded_corner(space: PlanningSpace, corner: Array, to_start: Array, to_end: Array) -> Array | None:
-    """Waypoints (M, nq) of a parabola that rounds a corner, if it is free; else None.
+    """Waypoints (M, nq) of a parabolic arc that rounds a corner; None if it is not free.
 
     Args:
         corner: (nq,).
-        to_start, to_end: (nv,) from the corner to the ends of the parabola, planning units.
+        to_start, to_end: (nv,) from the corner to the ends of the arc, planning units.
     """
-    count = max(4, int(np.ceil(float(np.abs(to_start - to_end).max()) / BLEND_STEP)))
+    count = max(4, int(np.ceil(float(np.abs(to_start - to_end).max()) / ARC_SPACING)))
     t = np.linspace(0.0, 1.0, count + 1)[:, None]
     v = ((1.0 - t) ** 2 * to_start + t**2 * to_end) * space.unit
     waypoints = space.integrate(corner, v)
@@ -242,8 +243,8 @@ def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator,
     return waypoints[: int(state[WAYPOINT_COUNT])]
 
 
-def blend_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
-    """Replace each corner of the waypoints q (N, nq) by a parabola tangent to both sides, if the parabola is free.
+def round_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
+    """Replace each corner of the waypoints q (N, nq) by a parabolic arc tangent to both sides, if an arc is free.
 
     Only for Euclidean spaces.
     """
@@ -251,7 +252,7 @@ def blend_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
     if scene is None or len(q) < 3:
         return q
     length = float(np.abs(space.scaled_difference(q[:-1], q[1:])).max(axis=1).sum())
-    out = np.empty((int(length / BLEND_STEP) + 6 * len(q), q.shape[1]))
+    out = np.empty((int(length / ARC_SPACING) + 6 * len(q), q.shape[1]))
     state = np.zeros(SEARCH_STATE_INTS, np.int64)
     count = corner_kernel.round_corners(*scene, space.unit, space.step, np.ascontiguousarray(q), out, state)
     space.check_count += int(state[CHECK_COUNT])
@@ -264,7 +265,7 @@ REFINEMENT_STEPS = (0.4, 0.2, 0.1, 0.05, 0.02)
 
 
 def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array:
-    """Insert waypoints on the path until the spline of `retime` through them keeps the clearance.
+    """Insert waypoints on the path until the spline that `retime` fits through them by default keeps the clearance.
 
     If no distance in REFINEMENT_STEPS suffices, the waypoints q (N, nq) are returned unchanged.
 
@@ -283,10 +284,10 @@ def refine_for_spline(space: PlanningSpace, q: Array, clearance: float) -> Array
 
 
 def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
-    """Whether the spline through the waypoints q (N, nq) keeps the clearance, checked about every 0.01 rad or 5 mm.
+    """Whether the spline that `retime` fits through the waypoints q (N, nq) by default keeps the clearance.
 
-    Without SciPy, a spline that the kernel cannot check (loops, spherical joints, cone limits or too many samples)
-    counts as free, because it cannot be retimed either.
+    It is checked about every 0.01 rad or 5 mm. Without SciPy, a spline that the kernel cannot check (loops, spherical
+    joints, cone limits or too many samples) counts as free, because it cannot be retimed either.
     """
     scene, collider = space.scene(), space.collider
     if scene is None or collider is None:

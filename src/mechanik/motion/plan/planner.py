@@ -1,7 +1,7 @@
 """Plan a collision-free path from a start to a goal: the function `plan` and its result `PlannedPath`.
 
-By default the straight segment is tried first, then a tree planner. The path of a planner is shortened and its corners
-are rounded, or it is smoothed along loops. Each path is checked before it is returned (`path_certificate.py`).
+By default the straight segment is tried first, then a tree planner. The path of a tree planner is shortened, and its
+corners are rounded or, along loops, it is smoothed. Each path is checked before it is returned (`path_certificate.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mechanik.model import Mechanism
 from mechanik.motion.follow import Path
 from mechanik.motion.plan.path_certificate import PathCertificate, certify_path
 from mechanik.motion.plan.path_postprocessing import (
-    blend_corners,
-    blend_corners_in_kernel,
     refine_for_spline,
     remove_duplicates,
+    round_corners,
+    round_corners_in_kernel,
     shortcut_in_kernel,
     shortcut_path,
     smooth_along_loops,
@@ -263,13 +263,13 @@ def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, de
     """
     for _ in range(MAX_SEARCHES):
         if space.is_euclidean:
-            yield blend_corners_in_kernel(space, shortcut_in_kernel(space, q, rng, deadline))
+            yield round_corners_in_kernel(space, shortcut_in_kernel(space, q, rng, deadline))
         else:
             q_shortened = shortcut_path(space, q, rng, deadline)
             q_smooth = (
                 smooth_along_loops(space, q_shortened, deadline)
                 if space.has_loops
-                else blend_corners(space, q_shortened, deadline)
+                else round_corners(space, q_shortened, deadline)
             )
             yield remove_duplicates(space, q_smooth)
         space.step *= 0.5

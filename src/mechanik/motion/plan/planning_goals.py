@@ -29,9 +29,9 @@ MAX_CLOSURE_ERROR = 1e-6
 MAX_GOALS = 24
 """Largest number of goals; if there are more, the goals nearest to the start are used."""
 GOAL_SEARCH_SHARE = 0.25
-"""Ratio to the planning time: longest time of the search for goal configurations."""
-GOAL_STARTS = 12
-"""Largest number of random starts of the search for goal configurations, in addition to the start of the path."""
+"""Ratio to the remaining planning time: longest time of the search for goal configurations."""
+GOAL_SEEDS = 12
+"""Largest number of random seeds of the search for goal configurations, in addition to the start of the path."""
 
 
 def as_start(space: PlanningSpace, start: ArrayLike | Solution | None) -> Array:
@@ -192,7 +192,7 @@ def _solve_goals(
     rng: np.random.Generator,
     deadline: float,
 ) -> list[Array]:
-    """Find collision-free configurations (nq,) that meet all objectives, from several starts.
+    """Find collision-free configurations (nq,) that meet all objectives, from the start and from random seeds.
 
     Raises:
         PlanningError: no configuration was found.
@@ -205,7 +205,7 @@ def _solve_goals(
     solver = Solver(space.mechanism, objectives, **solver_options, **avoid_options)
     first_solution = solver.solve(q0=start)
     configurations = [first_solution.q] if first_solution.success else []
-    for _ in range(GOAL_STARTS):
+    for _ in range(GOAL_SEEDS):
         if time.perf_counter() > search_start_time + GOAL_SEARCH_SHARE * (deadline - search_start_time):
             break
         solution = solver.solve(q0=_random_configuration(space, start, rng))
@@ -235,7 +235,7 @@ def _with_idle_dofs_at_start(space: PlanningSpace, objectives: list[Objective], 
     is_idle = ~is_relevant[config_space.scalars_v]
     candidate = q.copy()
     candidate[config_space.scalars_q[is_idle]] = start[config_space.scalars_q[is_idle]]
-    return candidate if _is_equivalent(space, objectives, q, candidate) else q
+    return candidate if _can_replace(space, objectives, q, candidate) else q
 
 
 def _with_angles_near_start(space: PlanningSpace, objectives: list[Objective], start: Array, q: Array) -> Array:
@@ -251,11 +251,11 @@ def _with_angles_near_start(space: PlanningSpace, objectives: list[Objective], s
     ]
     candidate = q.copy()
     candidate[angles] = unwrap_angles(q[None, angles], start[angles], space.lower[angles], space.upper[angles])[0][0]
-    return candidate if _is_equivalent(space, objectives, q, candidate) else q
+    return candidate if _can_replace(space, objectives, q, candidate) else q
 
 
-def _is_equivalent(space: PlanningSpace, objectives: list[Objective], q: Array, candidate: Array) -> bool:
-    """Whether `candidate` (nq,) differs from q (nq,), has the same objective residuals, and is valid."""
+def _can_replace(space: PlanningSpace, objectives: list[Objective], q: Array, candidate: Array) -> bool:
+    """Whether `candidate` (nq,) differs from q (nq,), has the same residuals, and can be the end of a path."""
     if np.array_equal(q, candidate):
         return False
     for objective in objectives:

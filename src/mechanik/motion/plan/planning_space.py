@@ -33,7 +33,7 @@ Indices = npt.NDArray[np.int64]
 CLOSURE_TOLERANCE = 1e-10
 """rad, or ratio to the mechanism's size: loops with smaller residuals count as closed."""
 MAX_NEWTON_STEPS = 25
-"""Largest number of Newton steps of a projection."""
+"""Largest number of Newton steps of a projection in Python."""
 MAX_NEWTON_STEP = 0.5
 """rad, or ratio to the mechanism's size: longest Newton step."""
 GRAM_REGULARIZATION = 1e-12
@@ -122,7 +122,7 @@ class Retraction:
         Args:
             a, b: (nq,).
             limits: lower and upper, (nq,) each.
-            unit: (nq,) length of a planning unit, rad or m.
+            unit: (nv,) length of a planning unit, rad or m.
             step: planning units; largest distance between two configurations before the loops are closed.
             max_count: largest number of configurations.
         """

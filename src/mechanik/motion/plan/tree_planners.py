@@ -111,7 +111,7 @@ NODE_INTERVAL = 4
 
 
 class _Tree:
-    """A tree of configurations with closed loops, and the segment from the parent to each node."""
+    """A tree of valid configurations, and the segment from the parent to each node."""
 
     def __init__(self, space: PlanningSpace, roots: Array) -> None:
         self._space, self._count = space, len(roots)
@@ -128,7 +128,7 @@ class _Tree:
         return self._nodes[node]
 
     def grow(self, target: Array, max_distance: float = np.inf) -> int:
-        """Extend the tree from its nearest node towards the target, as far as loops, limits and obstacles allow.
+        """Extend the tree from the node nearest to the target, as far as loops, limits and obstacles allow.
 
         Return the last new node, or the nearest node if there is no new node.
 
