@@ -87,7 +87,7 @@ def row_errors(mechanism: Mechanism, objectives: Sequence[Objective], targets: T
 
 
 def _link_goal_errors(mechanism: Mechanism, objective: LinkGoal, X_target: Array, q: Array) -> Array:
-    """Return the errors (M, 2) of a position goal with or without a full rotation."""
+    """Return the errors (M, 2), m and rad, of a goal for a point, a full rotation, or both."""
     position, orientation = objective.position, objective.rotation
     X_world_link = mechanism.pose(objective.link, q)
     if objective.relative_to is not None:
@@ -134,7 +134,7 @@ class SequentialBackend:
         self._mechanism, self._objectives, self._make_solver = mechanism, objectives, make_solver
         self._idle_solvers: list[SingleTargetSolver] = []
         self._creation_lock = threading.Lock()
-        self.chunk, self.checks_poses, self.kernels = (
+        self.chunk_rows, self.checks_poses, self.kernels = (
             SEQUENTIAL_CHUNK_ROWS,
             False,
             ("descent", "forward", "write_targets"),
@@ -228,14 +228,14 @@ class LaneBackend:
             or solves a row that the kernel rejects although its target is valid.
         objective: the goal; see `supports_lanes`.
         default_q: configuration (nq,) with the values of joints outside the chain, for rows without a start.
-        chunk, checks_poses, kernels: as for `BatchBackend`.
+        chunk_rows, checks_poses, kernels: as for `BatchBackend`.
     """
 
     search: ChainRowSolver
     sequential_backend: SequentialBackend
     objective: LinkGoal
     default_q: Array
-    chunk: int = LANE_CHUNK_ROWS
+    chunk_rows: int = LANE_CHUNK_ROWS
     checks_poses: bool = True
     kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel")
 
@@ -323,7 +323,7 @@ class LaneBackend:
 
 
 def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
-    """Return whether a new target of an objective only changes its target pose, to that of `goal_poses`.
+    """Return whether lanes can solve an objective: whether a target only changes its target pose, as in `goal_poses`.
 
     Args:
         mechanism: the mechanism.
@@ -388,16 +388,16 @@ class CollisionFreeLaneBackend:
         lane_backend: backend that solves without regard to collisions.
         constraint: the required clearance.
         free_search: search for free solutions.
-        constrained_backend: solves the remaining rows one by one, from the solution with the largest
-            distance of its closest pair.
-        chunk, checks_poses, kernels: as for `BatchBackend`.
+        constrained_backend: solves the remaining rows one by one, from the solution whose closest pair is farthest
+            apart.
+        chunk_rows, checks_poses, kernels: as for `BatchBackend`.
     """
 
     lane_backend: LaneBackend
     constraint: CollisionConstraint
     free_search: CollisionFreeSearch
     constrained_backend: SequentialBackend
-    chunk: int = COLLISION_FREE_CHUNK_ROWS
+    chunk_rows: int = COLLISION_FREE_CHUNK_ROWS
     checks_poses: bool = True
     kernels: tuple[str, ...] = ("lane_kernel", "chain_kernel", "distance.collision_query")
 

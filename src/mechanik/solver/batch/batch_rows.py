@@ -559,7 +559,7 @@ class RowResults:
     iterations: RowIntegers
 
     @staticmethod
-    def unsolved(q: Array, objective_count: int) -> RowResults:
+    def pending(q: Array, objective_count: int) -> RowResults:
         """Return the results of pending rows whose configurations are q (M, nq)."""
         row_count = len(q)
         code, iterations = np.full(row_count, BATCH_PENDING, dtype=np.int64), np.zeros(row_count, dtype=np.int64)
@@ -579,13 +579,13 @@ class BatchBackend(Protocol):
     """Backend that solves rows independently: a result depends only on the row's target and start and the random seed.
 
     Attributes:
-        chunk: default number of rows in a chunk; a chunk takes from a few to some tens of milliseconds.
+        chunk_rows: default number of rows in a chunk; a chunk takes from a few to some tens of milliseconds.
         checks_poses: whether the backend detects invalid poses (4, 4).
         kernels: names of the kernel modules that the backend calls most.
     """
 
     @property
-    def chunk(self) -> int: ...
+    def chunk_rows(self) -> int: ...
 
     @property
     def checks_poses(self) -> bool: ...

@@ -181,9 +181,10 @@ def run_batch(
         return result
     uncompiled_seconds = UNCOMPILED_ROW_S * (batch_targets.count - result.done)
     wait_for_kernels(*backend.kernels, what=f"a batch of {batch_targets.count:,}", plain_seconds=uncompiled_seconds)
+    backend_rows = backend.chunk_rows
     if chunk is None:
-        balanced_chunk = backend.chunk if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
-        chunk = min(backend.chunk, max(backend.chunk // MIN_CHUNK_DIVISOR, balanced_chunk))
+        balanced_rows = backend_rows if threads == 1 else batch_targets.count // (CHUNKS_PER_THREAD * threads)
+        chunk = min(backend_rows, max(backend_rows // MIN_CHUNK_DIVISOR, balanced_rows))
     threads = min(threads, -(-batch_targets.count // chunk))
     return _BatchRun(backend, batch_targets, starts, result, report_progress).run(threads, chunk)
 
@@ -247,11 +248,11 @@ class _BatchRun:
         )
         self._last_commit, self._commit_seconds, self._unreleased_row_count = time.monotonic(), 0.0, 0
 
-    def run(self, threads: int, chunk: int) -> BatchResult:
+    def run(self, threads: int, chunk_rows: int) -> BatchResult:
         folder, start_time = self._result.folder, time.perf_counter()
         is_interrupted = False
         try:
-            self._solve_all(threads, chunk)
+            self._solve_all(threads, chunk_rows)
         except KeyboardInterrupt:
             is_interrupted = True
         except Exception as error:
@@ -270,9 +271,9 @@ class _BatchRun:
             raise Interrupted(f"{count_text} and are {location}", result)
         return result
 
-    def _solve_all(self, threads: int, chunk: int) -> None:
+    def _solve_all(self, threads: int, chunk_rows: int) -> None:
         self._report_progress(self._finished_count, self._row_count)
-        chunks = self._pending_chunks(chunk)
+        chunks = self._pending_chunks(chunk_rows)
         if threads > 1:
             self._solve_in_threads(chunks, threads)
             return
@@ -280,11 +281,11 @@ class _BatchRun:
             self._solve(rows)
             self._record_chunk(rows)
 
-    def _pending_chunks(self, chunk: int) -> Iterator[RowIndices]:
+    def _pending_chunks(self, chunk_rows: int) -> Iterator[RowIndices]:
         """Yield the indices of the pending rows in order, chunk by chunk."""
         status = self._result.status
-        for first_row in range(0, self._row_count, chunk):
-            pending_rows = np.flatnonzero(status[first_row : first_row + chunk] == BATCH_PENDING)
+        for first_row in range(0, self._row_count, chunk_rows):
+            pending_rows = np.flatnonzero(status[first_row : first_row + chunk_rows] == BATCH_PENDING)
             if len(pending_rows):
                 yield pending_rows + first_row
 
@@ -316,7 +317,7 @@ class _BatchRun:
         q0, has_valid_start = self._starts.read(rows)
         q = np.tile(self._starts.default_q, (len(rows), 1)) if q0 is None else q0.copy()
         q[~has_valid_start] = self._starts.default_q
-        results = RowResults.unsolved(q, len(targets.columns))
+        results = RowResults.pending(q, len(targets.columns))
         results.code[~has_valid_target] = BATCH_BAD_TARGET
         results.code[~has_valid_start] = BATCH_BAD_START
         is_valid = has_valid_target & has_valid_start
