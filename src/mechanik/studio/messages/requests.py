@@ -168,7 +168,7 @@ class AddGoal(PageRequest, frozen=True):
 
     Attributes:
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
-        pose: pose of the goal in the world; None: the present configuration meets the goal.
+        pose: pose of the goal in the world; None: the present configuration meets the goal, unless it is on terrain.
         pinned: whether the goal has the highest priority level, 0, and keeps its pose when joints are dragged.
     """
 
@@ -182,7 +182,8 @@ class AddGoal(PageRequest, frozen=True):
 class ChangeGoal(PageRequest, frozen=True):
     """Change the settings of a goal; None: the setting is unchanged.
 
-    If `kind`, `link` or `at` is set, the pose of the goal is replaced by one that the present configuration meets.
+    If `kind`, `link` or `at` is set, the pose of the goal is replaced by one that the present configuration meets, if
+    kind and sizes allow it.
     """
 
     goal: GoalNumber

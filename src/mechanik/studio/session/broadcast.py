@@ -1,4 +1,4 @@
-"""Output of a session to its pages, the parts that all parts of a session share, and the present solver session."""
+"""Output of a session to its pages, the parts of a session that others share, and replacement of its solver session."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def check_no_uploaded_meshes(model: LoadedModel) -> None:
     """Reject avoidance with uploaded meshes, since the solver would read mesh files from the disk of this machine.
 
     Raises:
-        InvalidOperation: the model was uploaded, and a link has a mesh as collision shape.
+        InvalidOperation: the model may not read files of this machine, and a link has a mesh as collision shape.
     """
     if model.may_read_disk:
         return

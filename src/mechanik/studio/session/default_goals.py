@@ -26,9 +26,9 @@ from mechanik.studio.messages.requests import GoalKind, Vector
 from mechanik.studio.session.loaded_model import can_analyse
 
 END_DISTANCE_RATIO = 1.5
-"""Minimum ratio of the distances from the origin of a link to the farthest and to any other side of its bounding box.
+"""Ratio of the distances from the origin of a link to the farthest and the next side of its bounding box.
 
-A link with a smaller ratio, such as a link that is as thick as it is long, has no tip.
+A link whose ratio is not larger, such as a link that is as thick as it is long, has no tip.
 """
 
 

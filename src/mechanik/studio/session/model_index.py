@@ -365,21 +365,21 @@ def _angle_about(k: int, R: Array) -> Array:
 
 
 def _x_and_y_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return angles (n,) about x and y, and their rotations (n, 3, 3): R (n, 3, 3) if possible, else near R."""
+    """Return angles (n,) about x and y, rad, and the rotations (n, 3, 3) with these angles, equal or near to R."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 0, 0]))
     x = _angle_about(0, Y.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EY: y}, Y @ rotation.about_x(x)
 
 
 def _y_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return angles (n,) about y and z, and their rotations (n, 3, 3): R (n, 3, 3) if possible, else near R."""
+    """Return angles (n,) about y and z, rad, and the rotations (n, 3, 3) with these angles, equal or near to R."""
     Y = rotation.about_y(y := np.arctan2(-R[:, 2, 0], R[:, 2, 2]))
     z = _angle_about(2, R @ Y.swapaxes(1, 2))
     return {DoF.EY: y, DoF.EZ: z}, rotation.about_z(z) @ Y
 
 
 def _x_and_z_rotation(R: Array) -> tuple[dict[DoF, Array], Array]:
-    """Return angles (n,) about x and z, and their rotations (n, 3, 3): R (n, 3, 3) if possible, else near R."""
+    """Return angles (n,) about x and z, rad, and the rotations (n, 3, 3) with these angles, equal or near to R."""
     Z = rotation.about_z(z := np.arctan2(R[:, 1, 0], R[:, 0, 0]))
     x = _angle_about(0, Z.swapaxes(1, 2) @ R)
     return {DoF.EX: x, DoF.EZ: z}, Z @ rotation.about_x(x)
@@ -390,7 +390,7 @@ TWO_ROTATIONS = {
     (DoF.EY, DoF.EZ): _y_and_z_rotation,
     (DoF.EX, DoF.EZ): _x_and_z_rotation,
 }
-"""For each pair of free rotations: a function from R (n, 3, 3) to their angles (n,), rad, and rotations (n, 3, 3).
+"""For each pair of free rotations: a function that returns their angles and the rotations with these angles.
 
 The rotations act in the same order as in `joint_values_from_pose`.
 """

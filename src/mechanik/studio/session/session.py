@@ -358,7 +358,7 @@ class Session:
             at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame, z if
                 zero.
             pose: pose of the goal in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None:
-                a pose that the present configuration meets.
+                a pose that the present configuration meets, if the kind and `sizes` allow it.
             pinned: whether the goal has the highest level, 0, in place of `level`, and keeps its pose when joints are
                 dragged.
             name: label; default: the name of the link. A number is appended to a name that is in use.
