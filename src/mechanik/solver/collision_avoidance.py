@@ -70,9 +70,9 @@ class CollisionAvoidance:
 
     The first solve does not move away from obstacles; it is fast, and its solution is often free of collision. If the
     solution collides and the mechanism is a serial chain, other solutions are searched from collision-free starts. The
-    constrained solver runs for other mechanisms, if this search fails, or if the solution must be connected to the
-    start and the straight segment from the start to the solution is not free. It has the distances as residuals; with
-    `avoid_as="limit"`, a method with priority levels gives them level 0, the highest.
+    constrained solver runs if the mechanism is not a serial chain, if this search fails, or if the solution must be
+    connected to the start and the straight segment from the start to the solution is not free. It has the distances as
+    residuals; with `avoid_as="limit"`, a method with priority levels gives them level 0, the highest.
     """
 
     def __init__(self, solver: Solver, constraint: CollisionConstraint) -> None:
@@ -253,7 +253,7 @@ class CollisionAvoidance:
         chain = solver._chain_search
         if chain is None:
             return None, None
-        is_current = solver._chain_solver is not None and Frame.edit_count == solver._edits
+        is_current = solver._chain_solver is not None and Frame.edit_count == solver._edit_count
         if (
             is_current
             and type(targets) is np.ndarray
@@ -265,7 +265,7 @@ class CollisionAvoidance:
         return chain.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _is_segment_free(self, q0: ArrayLike | None, q: Array) -> bool:
-        """Return whether the samples of the segment from q0 to q are free; if q0 is not, whether none is closer."""
+        """Return whether the segment from q0 to q is free at its samples, or not closer than q0 if q0 is not free."""
         mechanism, constraint = self._solver.mechanism, self.constraint
         start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         difference = mechanism.space.difference(start, q)

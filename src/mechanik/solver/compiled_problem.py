@@ -177,7 +177,7 @@ class CompiledProblem:
 
     def _compile(self, objectives: tuple[Objective, ...], relations: list[tuple[Relation, ...]] | None = None) -> None:
         mechanism = self.mechanism
-        self._revision, self._edits = mechanism.revision, Frame.edit_count
+        self._revision, self._edit_count = mechanism.revision, Frame.edit_count
         self._bounds = as_bounds(mechanism, self._limits)
         is_active = as_dof_mask(mechanism, self._active, True)
         if self._lock is not None:
@@ -222,11 +222,11 @@ class CompiledProblem:
     def _recompile_if_stale(self) -> None:
         """Update the objectives of the graph; compile again if their number or the mechanism has changed."""
         objectives = self._objectives
-        if Frame.edit_count != self._edits or self._given_objectives is None:
+        if Frame.edit_count != self._edit_count or self._given_objectives is None:
             objectives = self._required_objectives() if self._given_objectives is None else self._objectives
             if self.mechanism.revision != self._revision or len(objectives) != len(self._objectives):
                 self._compile(objectives)
-            self._edits = Frame.edit_count
+            self._edit_count = Frame.edit_count
         self._objectives = objectives
 
     def _update_targets(self, objectives: Sequence[Objective], q: Array, rest_factor: float) -> None:

@@ -289,7 +289,7 @@ class FastPath(CompiledProblem):
         except TypeError:  # not a contiguous array of float64
             return None
         is_final = self._fallback_method is None and len(starts) == self._restart_count
-        self._normalize_idle_quaternions(q)
+        self._normalize_unmoved_quaternions(q)
         return q if code == DONE and (is_final or self._report_table[SUCCESS] == 1.0) else None
 
     def _save_extra_state(self) -> None:
@@ -300,7 +300,7 @@ class FastPath(CompiledProblem):
             for subproblem in self._problem.subproblems
             if len(subproblem.packed.tables["x"]) > nq
         ]
-        self._idle_quaternion_indices = [
+        self._unmoved_quaternion_indices = [
             k
             for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
             if not self._moving_dofs[v]
@@ -310,11 +310,11 @@ class FastPath(CompiledProblem):
         """Reset the variables after q in x; False if a quaternion that the kernel does not move is nearly zero."""
         for values, initial_values in self._extra_state:
             values[:] = initial_values
-        return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._idle_quaternion_indices)
+        return all(q0[k : k + 4] @ q0[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._unmoved_quaternion_indices)
 
-    def _normalize_idle_quaternions(self, q: Array) -> None:
+    def _normalize_unmoved_quaternions(self, q: Array) -> None:
         """Normalize the quaternions in q that the kernel does not move."""
-        for k in self._idle_quaternion_indices:
+        for k in self._unmoved_quaternion_indices:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
 
     def _can_write_multiple_targets(self) -> bool:
@@ -363,7 +363,7 @@ class FastPath(CompiledProblem):
             reports.append(report.copy())
             q = next_q
         self._targets_changed = True
-        self._normalize_idle_quaternions(q)
+        self._normalize_unmoved_quaternions(q)
         objectives_source = partial(writer.objectives, self._objectives, values)
         return Solution(self, objectives_source, q, tuple(reports), perf_counter() - start_time, self._bounds)
 

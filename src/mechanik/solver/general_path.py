@@ -176,7 +176,7 @@ class GeneralPath(FastPath):
             self._reset_tables()
         if self._moves_joints:
             mechanism.q = q
-            self._edits = Frame.edit_count if mechanism.revision == self._revision else -1
+            self._edit_count = Frame.edit_count if mechanism.revision == self._revision else -1
         subproblem_seconds = tuple(np.maximum(0.0, np.diff([*start_times, time.perf_counter()])).tolist())
         return Solution(
             self, objectives, q, tuple(reports), time.perf_counter() - start_time, (lower, upper),

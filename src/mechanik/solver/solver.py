@@ -55,8 +55,8 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
 
 STEP_ITERATIONS = (2, 3, 4, 6, 8, 12, 16, 32)
-"""Numbers of iterations of `Solver.step` if loops or joint constraints must hold and one iteration moves nothing: in
-this order, until a step moves the mechanism."""
+"""Numbers of iterations of `Solver.step` if loops or joint constraints must hold and a single iteration moves nothing.
+They are tried in this order, until a step moves the mechanism."""
 MIN_MOTION = 1e-12
 """rad or m: the largest change of q that still counts as no motion."""
 
@@ -216,7 +216,7 @@ class Solver(GeneralPath):
         chain_result: ChainResult | None = None
         if (
             self._chain_solver is not None
-            and Frame.edit_count == self._edits
+            and Frame.edit_count == self._edit_count
             and not (options or history or nearest or self._owner_thread)
             and lock is limits is feasible is callback is rng is None
         ):
@@ -230,7 +230,7 @@ class Solver(GeneralPath):
                     return closest_solution
         elif (
             (self._target_writer is not None or self._multi_target_writer is not None)
-            and Frame.edit_count == self._edits
+            and Frame.edit_count == self._edit_count
             and type(q0) is np.ndarray
             and q0.shape == self._q_shape
             and not (history or nearest)
@@ -469,7 +469,7 @@ UNMET_STATUSES = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
 
 
 class ConstrainedSolver(Solver):
-    """Solver with the clearances as an additional objective; its targets and solutions contain only the other ones."""
+    """Solver with the clearances as an additional objective, which its targets and its solutions leave out."""
 
     def __init__(self, constraint: CollisionConstraint, *arguments: Any, **options: Any) -> None:
         self._constraint = constraint

@@ -1,8 +1,8 @@
 """Start configurations: Halton samples within the limits, and seed tables that rank them by cost.
 
 A seed table stores the relative link poses at each start, so that starts can be tried in the order of goal and closure
-errors. Ranking a start costs far less than an attempt from a bad start. All solvers except the chain kernel, which has
-its own table (`kernels/chain_restarts.py`), use these tables. Measurements: docs/seed_tables.md.
+errors. Ranking a start costs far less than an attempt from a bad start. The restarts of the general path use this
+table; the chain kernel has its own (`kernels/chain_restarts.py`). Measurements: docs/seed_tables.md.
 """
 
 from __future__ import annotations
