@@ -409,9 +409,10 @@ class Joint(ConeLimitedFrame):
             self.set_values(values)
 
     def __repr__(self) -> str:
+        if self._closure is not None:  # without values, since computing them may fail
+            names = " ".join(dof.name for dof in self._dof) or "fixed"
+            return f"<joint {self.name!r} {names}: closes a loop onto {self._closure.link}>"
         values = " ".join(f"{dof.name}={self._values[dof]:.4g}" for dof in self._dof) or "fixed"
-        if self._closure is not None:
-            return f"<joint {self.name!r} {values}: closes a loop onto {self._closure.link}>"
         child = self._children[0].name if self._children else None
         return f"<joint {self.name!r} {values}: {self._parent.name if self._parent else None!r} -> {child!r}>"
 
