@@ -51,7 +51,7 @@ class FollowResult:
         segments: (start, end) in s of the intervals in which the goals can be followed, each on one branch. Between two
             intervals there is a gap or a jump, which can be anywhere in the overlap of the intervals. The whole range
             of s if the path does not break, or if the goals are met at all waypoints but a segment between two
-            waypoints is not valid. Empty if the start `q0` is in collision.
+            waypoints is not valid. Empty if there is no such interval, or if the start `q0` is in collision.
         last_q: (nq,) configuration at the break; None if the path does not break, or if it has no waypoints.
 
     Example:

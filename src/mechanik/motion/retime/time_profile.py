@@ -82,8 +82,8 @@ def fit_spline_profile(times: Array, position_at: Callable[[Array], Array]) -> C
     """Approximate a monotonic profile by a monotonic cubic B-spline in time.
 
     The coefficients follow Schoenberg's variation-diminishing rule: each is the value at the mean of three knots. Near
-    an end, the mean is replaced by the geometric mean of the distances from this end, which is exact for profiles that
-    start or end like t^3. The spline starts and ends at rest and without acceleration.
+    an end, a value that is nearly the geometric mean of the distances from this end replaces the mean, so that profiles
+    that start and end like t^3 are approximated better. The spline starts and ends at rest and without acceleration.
 
     Args:
         times: (K + 1,) knots, from 0 to the duration, s.

@@ -180,7 +180,7 @@ def retime(
     """Compute a nearly time-optimal trajectory along a path within rate limits, from rest to rest.
 
     The curve is a smooth spline through all waypoints; the `s` of the path is not used. With a jerk limit, the
-    trajectory takes a few percent longer than the optimum, except along a single straight segment.
+    trajectory may take a few percent longer than the optimum.
 
     Args:
         path: from `mk.plan`, `mk.follow` or `mk.Path`; 2 or more distinct waypoints.
