@@ -162,8 +162,8 @@ class _MotionBounds:
     def _body_motion_bound(self, k: int, q: Array, steps: Array) -> Array:
         """Bound (N,) on the motion of any point of body k, m.
 
-        Lever arms grow during the motion, at most by twice the distance m that any point has moved. So m is at most
-        `initial_bound` + 2 `angle` m.
+        Lever arms grow during the motion, at most by twice the distance D that any point has moved, so D is at most
+        `initial_bound` + 2 `angle` D.
         """
         p_link_centre, radius = self._spheres[k]
         J = self._mechanism.jacobian(self._links[k], q, p_link_centre)
@@ -184,8 +184,8 @@ def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: flo
     """Check the path with waypoints q (N, nq), and prove that it is free between the checks.
 
     Where no interval can be proven free, checks are at most 0.01 rad or 5 mm apart. After the deadline, or after
-    MAX_CHECKS checks, the remaining path is only checked densely. On a proven path, the reported distance exceeds the
-    smallest distance by at most 1 cm or a quarter of the reported distance, whichever is larger.
+    MAX_CHECKS checks, the remaining path is only checked densely. If the kernel proves the path, the reported distance
+    exceeds the smallest distance by at most 1 cm or a quarter of the reported distance, whichever is larger.
 
     Args:
         clearance: m.
