@@ -371,7 +371,7 @@ class Solver(GeneralPath):
             progress: True prints a progress line to stderr; a function is called with the number of finished rows and
                 of all rows.
             out: folder for the result, or an unfinished result to resume. Finished rows stay as they are.
-            rng: random generator; not used for a resumed result, which has its own seed.
+            rng: random generator. A resumed result keeps its own; another generator is rejected.
             chunk: number of rows that are solved at a time.
 
         Returns:
