@@ -1,4 +1,7 @@
-"""Decorators that declare compiled functions: `kernel` (called from Python), `subroutine` and `inline` (internal).
+"""Decorators that declare compiled functions, and the registry of the functions that are called from Python.
+
+`kernel` declares and registers a function that is called from Python, `subroutine` and `inline` declare internal
+functions.
 
 The package is imported under two names. As `mechanik.kernels`, the decorators return each function unchanged: plain
 Python, for debugging and until machine code is ready. Under any other name (see `mechanik.tiers.numba_kernels`) they

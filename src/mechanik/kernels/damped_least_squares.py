@@ -120,8 +120,8 @@ def gather_block(ints, floats, options, buffer, b, hard_end, n):
                     column_list,
                     listed_count,
                 )
-    for t in range(listed_count):
-        ints[list_position + ints[column_list + t]] = 0
+    for position in range(listed_count):
+        ints[list_position + ints[column_list + position]] = 0
     return reduced_jacobian, n, listed_count
 
 

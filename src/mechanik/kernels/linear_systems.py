@@ -246,8 +246,8 @@ def add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, list
         if listed_count < n:
             for i in range(n):
                 floats[row + i] = 0.0
-        for t in range(listed_count):
-            i, entry = ints[column_list + t], floats[jacobian + r * row_length + t]
+        for position in range(listed_count):
+            i, entry = ints[column_list + position], floats[jacobian + r * row_length + position]
             floats[row + i] = entry
             floats[negative_gradient + i] -= entry * residual
     return dual_row_count + m

@@ -1,10 +1,11 @@
 """Decisions of the descent in each stage: accept or reject a trial, leave a stationary point, end the stage.
 
-Stage 0 closes the loops. Each further stage minimises the residuals of the objectives of one level; the residuals of
-all earlier stages are then hard constraints. The cost of a stage is the sum of squares of its residuals. In general, a
-trial is accepted if it reduces the cost and satisfies the hard constraints within tolerance. A linear step violates
-nonlinear constraints at second order; Newton steps on the hard residuals correct the trial before it is compared.
-Perturbations, tentative steps (MAX_TENTATIVE_STEPS) and Newton steps from an infeasible x may increase the cost.
+Stage 0 closes the loops and satisfies the other constraints of the mechanism. Each further stage minimises the
+residuals of the required or of the soft objectives of one level; the residuals of all earlier stages are then hard
+constraints. The cost of a stage is the sum of squares of its residuals. In general, a trial is accepted if it reduces
+the cost and satisfies the hard constraints within tolerance. A linear step violates nonlinear constraints at second
+order; Newton steps on the hard residuals correct the trial before it is compared. Perturbations, tentative steps
+(MAX_TENTATIVE_STEPS) and Newton steps from an infeasible x may increase the cost.
 
 If the Gauss-Newton model predicts that a step reduces the cost only a little, second derivatives are estimated
 (`curvature.py`). They distinguish a local minimum, at which the stage ends, from a saddle or a maximum (for example a
@@ -45,8 +46,8 @@ MAX_NEGATIVE_CURVATURE_STEP, MAX_NEGATIVE_CURVATURE_DAMPING = 0.5, 1e3
 and the relative damping from which on no such step is tried. Each rejected step multiplies the relative damping by 8,
 so a larger limit tries shorter steps."""
 OUTDATED_CURVATURE_STEP_RATIO = 0.6
-"""If the ratio of the lengths of a step and of the previous step is larger, the second derivatives are out of date and
-are sampled again. A smaller ratio samples more often; then fewer steps are needed."""
+"""If a step is longer than this ratio times the previous step, the second derivatives are out of date and are sampled
+again. A smaller ratio samples more often; then fewer steps are needed."""
 
 
 @subroutine
@@ -305,9 +306,9 @@ MAX_INFEASIBLE_COST_RATIO, MAX_STEP_VIOLATION = 0.25, 1e-2
 by less than MAX_STEP_VIOLATION (rad, or length units of the mechanism, weighted); the next step corrects the violation.
 This saves Newton steps, but a larger violation makes the next step less accurate."""
 MAX_TENTATIVE_STEPS = 3
-"""Largest number of consecutive tentative steps. A tentative step may violate the hard constraints by less than
-MAX_STEP_VIOLATION; all second derivatives have to be known. Tentative steps are accepted or rejected together, by the
-cost after the hard constraints are satisfied again. More of them save Newton steps, but more are lost by a rejection.
+"""Largest number of consecutive tentative steps. Such a step violates the hard constraints, by less than
+MAX_STEP_VIOLATION; it is possible where CURVATURE_IS_POSITIVE. Tentative steps are accepted or rejected together, by
+the cost after the hard constraints are satisfied again. More of them save Newton steps, but a rejection loses more.
 """
 MAX_VIOLATION_GAIN_RATIO = 0.05
 """Largest share of the predicted decrease of the cost that may come from violated hard constraints. A smaller share
