@@ -58,7 +58,7 @@ def test_manipulability_may_be_restricted_to_joints():
 def test_impossible_velocities_of_manipulability_are_refused():
     with pytest.raises(ObjectiveError, match="2 dofs cannot produce 6 independent components"):
         Manipulability("hand").relations(arm())
-    with pytest.raises(ObjectiveError, match="singular everywhere"):
+    with pytest.raises(ObjectiveError, match="singular at most random configurations"):
         Manipulability("hand", ("X", "Z")).relations(arm())
     with pytest.raises(ObjectiveError, match="above zero"):
         Manipulability("hand", reference=0)

@@ -1,6 +1,6 @@
-"""Objectives of inverse kinematics, and the residual relations into which they are translated.
+"""Objectives of inverse kinematics, and the relations into which they are translated.
 
-Input: links and joints by name, targets in m and rad. Output: relations, residuals, Jacobians and errors.
+Input: links and joints by name, targets in m and rad. Output: relations, residuals, Jacobians, errors and JSON files.
 Of the layers, this package may import `collision`, `model` and those below, nothing else.
 """
 

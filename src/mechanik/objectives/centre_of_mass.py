@@ -1,6 +1,6 @@
 """Objective for the centre of mass: at a point, or above a convex support polygon.
 
-Each edge of a support polygon becomes a relation with a band.
+Each edge of a support polygon becomes a relation.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ twice the area of their triangle is at most this ratio of the size squared."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolygonEdge:
-    """Edge of a polygon, with the band in which inward_normal . (p - start) must lie for a point p.
+    """Edge of a polygon, with the band in which direction . (p - start) must lie for a point p, in the xy plane.
 
     Attributes:
         start: (3,), m, a point of the edge, at z = 0.
-        inward_normal: (2,), unit vector towards the inside.
+        direction: (2,), unit vector: the inward normal; for a polygon without area, along or across its line segment.
         band: m, lower and upper bound; None: the value must be zero.
     """
 
     start: Array
-    inward_normal: Array
+    direction: Array
     band: tuple[float, float] | None
 
 
@@ -84,8 +84,8 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
         return _segment_edges(corners[0], corners[-1])
     edges: list[PolygonEdge] = []
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        direction = (end - start) / np.linalg.norm(end - start)
-        edges.append(PolygonEdge(np.array([*start, 0.0]), np.array([-direction[1], direction[0]]), (margin, math.inf)))
+        x, y = (end - start) / np.linalg.norm(end - start)
+        edges.append(PolygonEdge(np.array([*start, 0.0]), np.array([-y, x]), (margin, math.inf)))
     remaining_corners = corners
     for edge in edges:
         remaining_corners = _clip(remaining_corners, edge)
@@ -135,9 +135,9 @@ def _doubled_signed_area(a: Array, b: Array, c: Array) -> float:
 
 
 def _clip(corners: Array, edge: PolygonEdge) -> Array:
-    """Clip a convex polygon (n, 2) to the points inside the band of an edge."""
+    """Clip a convex polygon (n, 2) to the points above the lower bound of the band of an edge."""
     assert edge.band is not None
-    depths = (corners - edge.start[:2]) @ edge.inward_normal - edge.band[0]
+    depths = (corners - edge.start[:2]) @ edge.direction - edge.band[0]
     clipped_corners: list[Array] = []
     for k, (corner, depth) in enumerate(zip(corners, depths.tolist(), strict=True)):
         next_index = (k + 1) % len(corners)
@@ -168,6 +168,7 @@ class CentreOfMass(Objective):
 
     Raises:
         ObjectiveError: neither target nor support is given, or both; or the margin is negative or leaves no area.
+            Raised by `relations`: no link has a mass.
         DoFError: `dof` is empty or contains a rotation.
         ShapeError, NotFinite: an array has the wrong shape or is not finite.
 
@@ -244,7 +245,7 @@ class CentreOfMass(Objective):
         assert self.support is not None
 
         return tuple(
-            make_relation((0,), make_pose(_edge_axes(edge.inward_normal), edge.start), edge.band)
+            make_relation((0,), make_pose(_edge_axes(edge.direction), edge.start), edge.band)
             for edge in inset_edges(self.support, self.margin, self._label)
         )
 
@@ -272,7 +273,7 @@ class CentreOfMass(Objective):
         return tuple(masses)
 
 
-def _edge_axes(inward_normal: Array) -> Array:
-    """Return axes (3, 3) with x along `inward_normal` (2,) and unchanged z."""
-    x, y = inward_normal.tolist()
+def _edge_axes(direction: Array) -> Array:
+    """Return axes (3, 3) with x along `direction` (2,) and unchanged z."""
+    x, y = direction.tolist()
     return np.array([[x, -y, 0.0], [y, x, 0.0], [0.0, 0.0, 1.0]])

@@ -22,8 +22,8 @@ CLEARANCE_TOLERANCE = 1e-9
 """m; a distance up to this much below the clearance still meets the objective. It is also the angle tolerance, since
 the rows of functions count as angles."""
 ACTIVATION_DISTANCE = 0.2
-"""m beyond the clearance; pairs farther apart have a constant residual. With a larger value a solver reacts earlier
-and needs more distance queries."""
+"""m beyond the clearance; pairs farther apart are not measured. With a larger value a solver reacts earlier and needs
+more distance queries."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -38,7 +38,7 @@ class Clearance(Objective):
     Args:
         avoid: a `Collider` of the mechanism, which may be shared and whose obstacles may move; or the argument `avoid`
             of a `Collider`: "self" and obstacles.
-        clearance: m; 0 allows contact without penetration, a negative value allows penetration up to this depth.
+        clearance: m; 0 allows contact without penetration, a negative value -d allows penetration up to the depth d.
         allow, forbid: as for `Collider`, if `avoid` is not a `Collider`.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -84,10 +84,10 @@ class Clearance(Objective):
         return f"<{self._label} of {self.clearance:g} m>"
 
     def collider(self, mechanism: Mechanism) -> Collider:
-        """Return the collider of the mechanism, created at the first call; it is updated if the mechanism is edited.
+        """Return the given collider, or a collider of the mechanism, which is created at the first call.
 
         Raises:
-            StructureError: the given collider belongs to another mechanism.
+            StructureError: a given collider belongs to another mechanism.
         """
         from mechanik.collision import Collider
 

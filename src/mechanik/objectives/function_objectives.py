@@ -23,16 +23,16 @@ ConfigurationFunction = Callable[[Mechanism, Array], ArrayLike]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Custom(Objective):
-    """Goal: a Python function of the configuration is zero, or inside a band.
+    """Objective: a Python function of the configuration is zero, or inside a band.
 
     The residual rows count as angles: `angle_tolerance` applies to them.
 
     Args:
         function: (mechanism, q) -> residual (m,), or a number; smooth, and always of the same length.
-        jacobian: (mechanism, q) -> (m, nv), derivative of the function by a step v of `mechanism.integrate`; None:
-            central differences with 2 nv calls of the function.
+        jacobian: (mechanism, q) -> (m, nv), derivative of the function by v of `mechanism.integrate`; None: central
+            differences with 2 nv calls of the function. Stored as `derivative`.
         residual_size: number of rows; None: determined by a call at the present configuration of the mechanism.
-        lower, upper: the band, a number for all rows or (m,); both None: zero.
+        lower, upper: the band, a number for all rows or (m,); one None: no such bound; both None: zero.
         step: step of the central differences, m and rad.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -68,7 +68,8 @@ class Custom(Objective):
     ) -> None:
         Objective.__init__(self, **options)
         if not callable(function) or not (jacobian is None or callable(jacobian)):
-            raise InvalidArgument(f"{self._label} needs functions of (mechanism, q), not {function!r} and {jacobian!r}")
+            not_callable = jacobian if callable(function) else function
+            raise InvalidArgument(f"{self._label} needs functions of (mechanism, q), not {not_callable!r}")
         size = None if residual_size is None else _as_size(residual_size, self._label)
         step_size = as_number(step, f"step of {self._label}")
         if step_size <= 0.0:
@@ -103,7 +104,7 @@ class Custom(Objective):
         )
 
     def _value_at(self, mechanism: Mechanism, q: Array, size: int | None) -> Array:
-        """Return the checked value (m,) of the function at q."""
+        """Return the value (m,) of the function at q; raises `ObjectiveError` if it has another size or is invalid."""
         value = np.atleast_1d(self._call(self.function, "function", mechanism, q))
         if value.ndim != 1 or (size is not None and len(value) != size):
             expected = "(m,)" if size is None else f"({size},)"
@@ -199,7 +200,7 @@ REFERENCE_SAMPLES = 32
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Manipulability(Objective):
-    """Goal: large manipulability w = sqrt(det(J J')) of a point of a link, after Yoshikawa.
+    """Soft objective: large manipulability w = sqrt(det(J J')) of a point of a link, after Yoshikawa.
 
     w is the volume of the ellipsoid of possible velocities, up to a constant. The single residual row has no unit:
     reference / (w + reference). It is 1 at a singular configuration and decreases as w grows. By default the objective
@@ -217,8 +218,8 @@ class Manipulability(Objective):
 
     Raises:
         DoFError: `dof` is empty.
-        ObjectiveError: the reference is not above zero. Raised by `relations`: there are fewer joints than components
-            in `dof`, or w is zero everywhere.
+        ObjectiveError: the reference is not above zero. Raised by `relations`: the joints have fewer dofs than there
+            are components in `dof`, or w is zero at most of the random configurations.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -267,13 +268,13 @@ class Manipulability(Objective):
         return f"<{self._label} of link {self.link!r}: {' '.join(dof.name for dof in self.dof)}>"
 
     def measure(self, mechanism: Mechanism, q: ArrayLike) -> Array:
-        """Return the manipulability w (...) at q (..., nq).
+        """Return the manipulability w (...) at q (..., nq); sqrt(det(J' J)) if J has more rows than columns.
 
         Args:
             mechanism: the mechanism with the link.
             q: one configuration (nq,) or several (..., nq).
         """
-        return np.linalg.svd(self._reduced_jacobian(mechanism, mechanism.space.check_q(q)), compute_uv=False).prod(
+        return np.linalg.svd(self._selected_jacobian(mechanism, mechanism.space.check_q(q)), compute_uv=False).prod(
             axis=-1
         )
 
@@ -291,7 +292,8 @@ class Manipulability(Objective):
             reference = float(np.median(self.measure(mechanism, samples)))
             if reference < 1e-12:
                 raise ObjectiveError(
-                    f"{self._label}: link {self.link!r} is singular everywhere; name fewer components in `dof`"
+                    f"{self._label}: link {self.link!r} is singular at most random configurations; "
+                    "name fewer components in `dof`"
                 )
         return (
             Relation(
@@ -299,8 +301,8 @@ class Manipulability(Objective):
             ),
         )
 
-    def _reduced_jacobian(self, mechanism: Mechanism, q: Array) -> Array:
-        """Return the Jacobian with the rows of `dof` and the columns of `joints` only."""
+    def _selected_jacobian(self, mechanism: Mechanism, q: Array) -> Array:
+        """Return the Jacobian J with the rows of `dof` and the columns of `joints` only."""
         J = mechanism.jacobian(self.link, q, self.point)
         return J[..., list(self.dof), :][..., self._columns(mechanism)]
 
@@ -327,15 +329,16 @@ class _ManipulabilityResidual:
     reference: float
 
     def __call__(self, mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
-        reduced_jacobian = self.objective._reduced_jacobian
-        U, singular_values, Vt = np.linalg.svd(reduced_jacobian(mechanism, q), full_matrices=False)
+        selected_jacobian = self.objective._selected_jacobian
+        U, singular_values, Vt = np.linalg.svd(selected_jacobian(mechanism, q), full_matrices=False)
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
-        # formula works at a singular configuration too: there it gives one of the two directions along which w grows.
+        # formula is valid at a singular configuration too. Where one singular value is zero, w has a kink, and dw is the
+        # derivative on one side of it; where several are zero, dw is zero.
         products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
         step, unit_vectors = 1e-5, np.eye(mechanism.nv)  # m or rad, for central differences of fourth order
         difference_1, difference_2 = (
-            reduced_jacobian(mechanism, mechanism.integrate(q, k * step * unit_vectors))
-            - reduced_jacobian(mechanism, mechanism.integrate(q, -k * step * unit_vectors))
+            selected_jacobian(mechanism, mechanism.integrate(q, k * step * unit_vectors))
+            - selected_jacobian(mechanism, mechanism.integrate(q, -k * step * unit_vectors))
             for k in (1, 2)
         )
         dJ = (8.0 * difference_1 - difference_2) / (12.0 * step)

@@ -1,8 +1,8 @@
 """Objectives for joint values: `JointValues` for given joints, `RestPose` as a soft preference.
 
-Values are given by joint or dof name and become `JOINT_VALUE` and `SPHERICAL_JOINT` relations. A target angle may stand
-for all angles that differ from it by full revolutions. Then the equivalent angle nearest to the current configuration
-is used, so the relations depend on q.
+Values become `JOINT_VALUE` and `SPHERICAL_JOINT` relations, or `POSE` relations for a joint that closes a loop. A
+target angle may stand for all angles that differ from it by full revolutions. Then the equivalent angle nearest to the
+current configuration is used, so the relations depend on q.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class JointTarget:
 
     Attributes:
         relation: residual of the target.
-        period: m or rad; targets of a scalar dof that differ by multiples of the period are equivalent. Infinite: the
-            target has no equivalent values.
+        period: m or rad; targets of a scalar dof that differ by multiples of the period are equivalent. Infinite: no
+            other target is equivalent.
     """
 
     relation: Relation
@@ -132,10 +132,10 @@ def nearest_relations(
     lower: Array | None = None,
     upper: Array | None = None,
 ) -> tuple[Relation, ...]:
-    """Return the relations of targets, each angle shifted by multiples of its period to be nearest to q (nq,).
+    """Return the relations of targets; each value is shifted by multiples of its period to be nearest to q (nq,).
 
     Args:
-        lower, upper: (nq,), limits inside which the angle should be; default: those of the mechanism.
+        lower, upper: (nq,), limits inside which the shifted value should be; default: those of the mechanism.
     """
     space = mechanism.space
     lower_limits, upper_limits = space.lower if lower is None else lower, space.upper if upper is None else upper
@@ -159,7 +159,7 @@ def nearest_relations(
 def nearest_equivalent_value(
     target: float, value: float, lower: float = -math.inf, upper: float = math.inf, period: float = 2 * math.pi
 ) -> float:
-    """Return the value equivalent to `target` (modulo `period`) that is nearest to `value` inside the limits.
+    """Return the value inside the limits that is equivalent to `target` (modulo `period`) and nearest to `value`.
 
     If no equivalent value is inside the limits, return the equivalent value nearest to the limits.
     """
@@ -257,7 +257,7 @@ AngleMode = Literal["nearest", "exact"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class JointObjective(Objective):
-    """Base class of objectives for joint values, whose relations depend on the current configuration.
+    """Base class of objectives for joint values. Their relations can depend on the current configuration.
 
     Solvers, `residual`, `jacobian` and `error` use the relations of `nearest_relations`.
 
@@ -283,7 +283,7 @@ class JointObjective(Objective):
         """
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        """Return the relations with the given angles, without full revolutions added; compare `nearest_relations`."""
+        """Return the relations with the angles as given; `nearest_relations` adds full revolutions."""
         return tuple(target.relation for target in self.joint_targets(mechanism))
 
     def nearest_relations(
@@ -292,7 +292,7 @@ class JointObjective(Objective):
         """Return the relations for a solve that starts at q (nq,), with angles chosen by `angle_mode`.
 
         Args:
-            lower, upper: (nq,); default: the limits of the mechanism.
+            lower, upper: (nq,), limits inside which the angles should be; default: those of the mechanism.
         """
         if self.angle_mode == "exact":
             return self.relations(mechanism)
@@ -324,7 +324,7 @@ class JointValues(JointObjective):
     """Goal: joints or single dofs have given values; 1 residual row for each scalar dof, 3 for a spherical joint.
 
     Args:
-        values: by joint (`elbow`) or by dof (`base.X`): a number, or one for each dof of the joint, m and rad. A
+        values: by joint (`elbow`) or by dof (`base.X`): a number, or one for each dof of the joint, m or rad. A
             spherical joint takes three angles (EX EY EZ) or a quaternion wxyz. The value of a mimic joint becomes a
             target of its leader. For a joint that closes a loop, give the values of all of its rotations or of none.
         angle_mode: "nearest": an angle means the nearest equivalent angle inside the limits; "exact": full revolutions

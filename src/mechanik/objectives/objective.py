@@ -26,11 +26,12 @@ ResidualDefinition = Literal["mechanik", "klampt"]
 
 @dataclass(frozen=True, slots=True)
 class ErrorNorms:
-    """Error of an objective: the largest distance (m) and the largest angle (rad) of its relations.
+    """Error of an objective or a closure: the largest distance (m) and the largest angle (rad) of its relations.
 
     Attributes:
-        position: m; 0 if the objective has no length in its residual.
-        rotation: rad; 0 if the objective has no angle in its residual. Cosines and functions count as angles.
+        position: m; 0 if the residual has no length.
+        rotation: rad; 0 if the residual has no angle. Cosines and functions count as angles, except that the distances
+            of a `Clearance` are lengths.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -266,7 +267,7 @@ def as_objectives(objectives: Objective | Iterable[Objective]) -> tuple[Objectiv
 def length_row_mask(
     mechanism: Mechanism, relation: Relation, row_count: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return for each residual row whether it is in metres, (row_count,); rows of functions count as angles."""
+    """Return the mask (row_count,) of residual rows that are lengths; rows of functions count as angles."""
     if relation.kind is RelationKind.JOINT_VALUE:
         space = mechanism.space
         scalar_indices = np.flatnonzero(space.scalars_q == space.q_names.index(relation.dof_name))

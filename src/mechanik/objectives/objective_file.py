@@ -56,7 +56,7 @@ def terrain_from_dict(data: object, location: str) -> Terrain:
 
     Args:
         data: the dict.
-        location: location of the value in the file, such as `terrains[0]`, for messages.
+        location: location of the dict in the file, such as `terrains[0]`, for messages.
 
     Raises:
         FormatError: the data does not describe a terrain.
@@ -91,7 +91,7 @@ def on_terrain_from_dict(
         table: dict made by `on_terrain_to_dict`; its terrain may be an index into `terrains`.
         options: arguments that every objective takes.
         terrains: terrains of the file.
-        location: location of the value in the file, such as `objectives[0]`, for messages.
+        location: location of the dict in the file, such as `objectives[0]`, for messages.
 
     Raises:
         FormatError: the data does not describe a goal on a terrain.
@@ -113,15 +113,15 @@ def on_terrain_from_dict(
         raise FormatError(f"{location}: {error}") from error
 
 
-def extract_shared_terrains(items: list[dict[str, Any]], terrains: Sequence[Terrain | None]) -> list[dict[str, Any]]:
-    """Replace the terrains in dicts of goals by indices into a list of terrains.
+def extract_terrains(items: list[dict[str, Any]], terrains: Sequence[Terrain | None]) -> list[dict[str, Any]]:
+    """Replace the terrains in dicts of objectives by indices, in place, and return the dicts of the distinct terrains.
 
     Args:
-        items: dicts of objectives; changed in place.
+        items: dicts of objectives.
         terrains: terrain of each objective, or None.
 
     Returns:
-        The dicts of the distinct terrains, in order of their indices.
+        The dicts in the order of the indices.
     """
     index_by_id: dict[int, int] = {}  # terrains have no equality, so objects are compared
     terrain_dicts: list[dict[str, Any]] = []
@@ -191,7 +191,7 @@ def objective_from_dict(
 
     Args:
         data: the dict.
-        location: location of the value in the file, such as `objectives[0]`, for messages.
+        location: location of the dict in the file, such as `objectives[0]`, for messages.
         terrains: terrains of the file, to which goals refer by index.
 
     Raises:
@@ -272,7 +272,7 @@ def save_objectives(objectives: Objective | Iterable[Objective], path: str | os.
     """
     objective_list = as_objectives(objectives)
     objective_dicts = [objective_to_dict(objective) for objective in objective_list]
-    terrains = extract_shared_terrains(
+    terrains = extract_terrains(
         objective_dicts,
         [objective.terrain if isinstance(objective, OnTerrain) else None for objective in objective_list],
     )

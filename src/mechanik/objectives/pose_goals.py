@@ -1,7 +1,7 @@
 """Objectives for the position and rotation of a link, relative to the world or to another link.
 
 `LinkGoal` combines a position constraint and a rotation constraint (`pose_constraints.py`), as Klampt's IK objectives
-do. The other classes are its common cases.
+do. The other classes are its common cases. `from_points` makes a goal from points and their target points.
 """
 
 from __future__ import annotations
@@ -645,22 +645,22 @@ class PoseGoal(LinkGoal):
         if uses_world_axes and self.relative_to is not None:
             raise ObjectiveError(
                 f"{self._label} constrains dofs along the axes of the world, but is relative to link "
-                f"{self.relative_to!r}, which rotates: no constant pose relative to that link meets the goal; "
+                f"{self.relative_to!r}, which may rotate: no constant pose relative to that link meets the goal; "
                 "use axes='goal'"
             )
-        # columns: the x, y and z axes of the dofs, at the target (A) and in the link (B)
-        A = np.eye(3) if uses_world_axes else rotation.target
-        B = rotation.link_rotation.T @ A
-        axes = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
-        free_axes = [k for k in range(3) if k not in axes]
+        # columns: the x, y and z axes of the dofs, at the target and in the link
+        target_axes = np.eye(3) if uses_world_axes else rotation.target
+        link_axes = rotation.link_rotation.T @ target_axes
+        translations = [dof.axis_index for dof in TRANSLATIONS if dof in self.dof]
+        free_translations = [k for k in range(3) if k not in translations]
         partial_position: PositionConstraint | None = None
-        match len(axes):
+        match len(translations):
             case 3:
                 partial_position = position
             case 2:
-                partial_position = LineConstraint(position.target, A[:, free_axes[0]], position.local)
+                partial_position = LineConstraint(position.target, target_axes[:, free_translations[0]], position.local)
             case 1:
-                partial_position = PlaneConstraint(position.target, A[:, axes[0]], position.local)
+                partial_position = PlaneConstraint(position.target, target_axes[:, translations[0]], position.local)
             case _:
                 pass
         rotations = [dof for dof in ROTATIONS if dof in self.dof]
@@ -669,10 +669,10 @@ class PoseGoal(LinkGoal):
                 return partial_position, rotation
             case 2:
                 free_axis = next(dof.axis_index for dof in ROTATIONS if dof not in rotations)
-                return partial_position, AlignedAxes(A[:, free_axis], B[:, free_axis])
+                return partial_position, AlignedAxes(target_axes[:, free_axis], link_axes[:, free_axis])
             case 1:
                 axis_b, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
-                return partial_position, PerpendicularAxes(A[:, axis_a], B[:, axis_b])
+                return partial_position, PerpendicularAxes(target_axes[:, axis_a], link_axes[:, axis_b])
             case _:
                 return partial_position, None
 
@@ -720,8 +720,8 @@ def from_points(
         link: name of the link, or a `Link`.
         local_points: (n, 3), m, in the link; or one point (3,).
         target_points: (n, 3), m, in the world, or in the link `relative_to`; in the same order.
-        collinear: ratio of width to length below which points count as collinear. Exact points give about 1e-8;
-            measured points need a larger value.
+        collinear: ratio of width to length below which points count as collinear. Rounding gives collinear points a
+            ratio of about 1e-8; measured points need a larger value.
         relative_to: link in whose frame the target points are given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -766,7 +766,7 @@ def _are_coincident(points: Array, centred_points: Array) -> bool:
 
 
 def _as_points(points: ArrayLike, label: str) -> Array:
-    """Return finite points (n, 3)."""
+    """Return points as a finite array (n, 3); a single point (3,) becomes (1, 3)."""
     try:
         array = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):

@@ -30,7 +30,8 @@ class InBox(Objective):
     Args:
         link: name of the link, or a `Link`.
         lower, upper: (3,), m, along the axes of the box's frame; infinite where there is no bound.
-        frame: frame of the box, as a point or a pose, in the world, or in the link `relative_to`.
+        frame: frame of the box, as a point or a pose, in the world, or in the link `relative_to`; default:
+            identity.
         at: (3,), m, in the link.
         relative_to: link in whose frame the box is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
@@ -125,8 +126,10 @@ class InBand(Objective):
         link: name of the link, or a `Link`.
         coordinate: "x", "y", "z" (m), or "rx", "ry", "rz", a component of the rotation vector (rad).
         lower, upper: the band, m or rad; at least one of them.
-        frame: frame whose axes are used, as a point or a pose, in the world, or in the link `relative_to`.
-        at: tool frame in the link, as a point or a pose.
+        frame: frame in which the coordinate is measured, as a point or a pose, in the world, or in the link
+            `relative_to`; default: identity.
+        at: frame in the link whose coordinate is measured, as a point or a pose; default: the frame of the link; stored
+            as `tool`.
         relative_to: link in which `frame` is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -295,14 +298,15 @@ class InCone(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Distance(Objective):
-    """Goal: the distance of a point of a link to a point of another link or of the world; 1 residual row, m.
+    """Goal: a point of a link has a given distance from a point of another link or of the world; 1 residual row, m.
 
     Args:
         link: name of the link, or a `Link`.
         other_link: the other link; None: the world.
-        at, other_at: (3,), m, the points in the links.
-        equal: m; 0 gives 3 residual rows, since the distance of coincident points has no derivative.
-        at_least, at_most: m; one or both of them, if `equal` is not given.
+        at: (3,), m, the point in the link.
+        other_at: (3,), m, the point in the other link, or in the world.
+        equal: distance, m; 0 gives 3 residual rows, since the distance of coincident points has no derivative.
+        at_least, at_most: bounds of the distance, m; one or both of them, if `equal` is not given.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
@@ -380,10 +384,10 @@ class Distance(Objective):
         """Return the same goal with another distance (m).
 
         Args:
-            target: m, not below zero; it replaces the only bound of the goal: `equal`, `at_least` or `at_most`.
+            target: m, not below zero; it replaces `equal`, `at_least` or `at_most`, whichever the goal has.
 
         Raises:
-            ObjectiveError: the goal has two bounds.
+            ObjectiveError: the goal has both `at_least` and `at_most`, or the distance is negative.
         """
         bounds = [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
         if len(bounds) > 1:
@@ -411,13 +415,13 @@ class Distance(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LookAt(Objective):
-    """Goal: the ray from the point `at` of a link along its `axis` passes through the target; 2 residual rows, rad.
+    """Goal: the ray from the point `at` of a link along `axis` passes through the target; 2 residual rows, rad.
 
     Args:
         link: name of the link, or a `Link`.
-        target: (3,), m, in the world, or in the link `relative_to`. The residual is zero if the target is at the eye.
-        axis: line of sight (3,), of any nonzero length, in the link.
-        at: (3,), m, the eye, in the link.
+        target: (3,), m, in the world, or in the link `relative_to`.
+        axis: direction of the ray (3,), of any nonzero length, in the link.
+        at: (3,), m, start of the ray (the eye), in the link. The residual is zero if the target is at this point.
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -499,7 +503,7 @@ class OnTerrain(Objective):
         link: name of the link, or a `Link`.
         terrain: in the world, or in the link `relative_to`; z is up.
         at: (3,), m, in the link; stored as `point`.
-        radius: m, of the sphere about the point, for example a wheel with a round profile.
+        radius: m, of the sphere about the point, for example a wheel with a round profile; 0: the point itself.
         relative_to: link in whose frame the terrain is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 

@@ -28,8 +28,8 @@ to 1 at the third."""
 class Terrain:
     """Terrain given by heights at the corners of square cells, interpolated by Catmull-Rom cubics (1974).
 
-    The surface has continuous slopes. Beyond the edge the outermost heights are repeated, so farther than one cell
-    beyond the edge the height is constant in outward direction.
+    The surface has continuous slopes. Beyond the edge of the grid the outermost heights are repeated, so farther than
+    one cell beyond the edge the height is constant in the outward direction.
 
     Args:
         heights: (ny, nx), m, at least 2 by 2; heights[j, i] is at x = origin[0] + i cell, y = origin[1] + j cell.
@@ -37,8 +37,9 @@ class Terrain:
         origin: (2,), x and y of the first height, m.
 
     Raises:
-        ShapeError: the heights are not (ny, nx) numbers.
+        ShapeError: the heights are not (ny, nx) numbers, or the origin is not two numbers.
         ObjectiveError: a height is not finite, or the cell is not above zero.
+        NotFinite: the cell or the origin is not finite.
 
     Example:
         >>> ground = mk.Terrain([[0.0, 0.0, 0.0], [0.0, 0.4, 0.0], [0.0, 0.0, 0.0]], cell=1.0)
@@ -83,14 +84,14 @@ class Terrain:
         """Return the offset surface: the surface on which the centre of a sphere moves while it rolls on the terrain.
 
         The heights of the offset surface are exact (1e-12 m) at its grid points, also where the sphere touches the
-        terrain at two points, unless the search chooses the slightly lower of two nearly equal heights.
-        Between grid points the surface is interpolated as any terrain. So a kink, where the contact jumps, is rounded
-        within two cells of the offset surface: for a kink between slopes of -1 and 1 the error is at most 0.375 of the
-        side of such a cell, about a tenth of a cell of the terrain with four subdivisions.
+        terrain at two points, unless the search chooses the slightly lower of two nearly equal heights. Between grid
+        points the surface is interpolated as any terrain. So a kink, where the contact jumps, is rounded within two
+        cells of the offset surface: for a kink between slopes of -1 and 1 the error is at most 0.375 of the side of
+        such a cell, which with four subdivisions is about a tenth of a cell of the terrain.
 
         Args:
             radius: m, not below zero.
-            subdivisions: number of cells of the offset surface along a cell of the terrain, 1 or more.
+            subdivisions: number of cells of the offset surface along the side of a cell of the terrain, 1 or more.
 
         Raises:
             ObjectiveError: an argument is out of range.
@@ -104,7 +105,7 @@ class Terrain:
         return height, gradient[..., 0], gradient[..., 1]
 
     def height_gradient_and_hessian(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return height (...), gradient (..., 2) and Hessian (..., 2, 2), 1/m; the Hessian jumps at cell edges.
+        """Return height (...), m, gradient (..., 2) and Hessian (..., 2, 2), 1/m; the Hessian may jump at cell edges.
 
         Args:
             x, y: (...), m, horizontal coordinates; they are broadcast against each other.
@@ -122,7 +123,7 @@ class Terrain:
         return derivatives[..., 0, 0], gradient, hessian
 
     def heights_on_grid(self, x: Array, y: Array) -> Array:
-        """Return heights (ny, nx), m, on the grid of x (nx,) and y (ny,), m; faster than `height`."""
+        """Return heights (len(y), len(x)), m, on the grid of the coordinates x and y, m; faster than `height`."""
         ny, nx = self.heights.shape
         matrices: list[Array] = []
         for coordinates, origin, count in ((y, self.origin[1], ny), (x, self.origin[0], nx)):
@@ -275,7 +276,7 @@ def _refine_shifts(
     best_height, trust_radius = np.full(count, -np.inf), np.full(count, spacing)
     best_shift, step = start_shifts.copy(), np.zeros((count, 2))
     gradient, hessian = np.zeros((count, 2)), np.zeros((count, 2, 2))
-    active_indices = np.arange(count)  # indices that still improve
+    active_indices = np.arange(count)  # points whose height still increases
     for _ in range(MAX_NEWTON_STEPS):
         trial_shifts = best_shift[active_indices] + step[active_indices]
         length = np.linalg.norm(trial_shifts, axis=-1)
