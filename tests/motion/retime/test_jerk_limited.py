@@ -191,3 +191,16 @@ def test_some_limit_is_nearly_active_almost_everywhere() -> None:
     rates = (v, 2.0), (a, 5.0), (trajectory.jerk(t), 30.0)
     share = np.max([np.abs(rate).max(axis=1) / limit for rate, limit in rates], axis=0)
     assert (share > 0.9).mean() > 0.95
+
+
+@pytest.mark.parametrize("jerk_limit", [None, 10.0])
+def test_a_trajectory_is_at_rest_outside_of_its_duration(jerk_limit) -> None:
+    """Once the jerk at the end held on for ever after it."""
+    path = Path(mk.arm_2d([0.5, 0.4]), [[0.0, 0.0], [1.0, 0.5], [0.5, 1.0]])
+    trajectory = retime(path, 1.0, 2.0, jerk_limit)
+    t = np.array([-1.0, trajectory.duration + 1.0])
+    q, v, a = trajectory.state(t)
+    assert np.allclose(q, path.q[[0, -1]])
+    assert not np.any(v)
+    assert not np.any(a)
+    assert not np.any(trajectory.jerk(t))

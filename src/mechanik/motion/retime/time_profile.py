@@ -137,8 +137,9 @@ class ReparameterizedProfile:
         return self.stretch * self.t
 
     def at(self, t: Array) -> Array:
-        """s and its first three derivatives by time (4, M) at times t (M,), which are clipped to the duration."""
-        unstretched_times = np.clip(np.asarray(t, dtype=np.float64) / self.stretch, 0.0, self.t[-1])
+        """s and its first three derivatives by time (4, M) at times t (M,); outside of the duration s is constant."""
+        all_times = np.asarray(t, dtype=np.float64) / self.stretch
+        unstretched_times = np.clip(all_times, 0.0, self.t[-1])
         k = np.clip(np.searchsorted(self.t, unstretched_times, side="right") - 1, 0, len(self.squared_rate) - 1)
         squared_rate = self.squared_rate[k]
         x, rate = _elapsed_u_and_rate(squared_rate, unstretched_times - self.t[k])
@@ -147,12 +148,14 @@ class ReparameterizedProfile:
         u = np.minimum(self.u[k] + np.maximum(x, 0.0), np.nextafter(self.u[k + 1], 0.0))
         s, s_u, s_uu, s_uuu = self.base.at(u)
         y = rate**2
-        return np.stack([
+        derivatives = np.stack([
             s,
             s_u * rate / self.stretch,
             (s_uu * y + 0.5 * s_u * dy) / self.stretch**2,
             (s_uuu * y + 1.5 * s_uu * dy + 0.5 * s_u * ddy) * rate / self.stretch**3,
         ])  # fmt: skip
+        derivatives[1:, all_times != unstretched_times] = 0.0
+        return derivatives
 
 
 def reparameterize(base: CubicProfile, u: Array, squared_rate: Array) -> ReparameterizedProfile:
