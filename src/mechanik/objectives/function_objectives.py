@@ -332,8 +332,8 @@ class _ManipulabilityResidual:
         selected_jacobian = self.objective._selected_jacobian
         U, singular_values, Vt = np.linalg.svd(selected_jacobian(mechanism, q), full_matrices=False)
         # dw is the sum over k of (product of the other singular values) u_k' dJ v_k. There is no division, so the
-        # formula is valid at a singular configuration too. Where one singular value is zero, w has a kink, and dw is the
-        # derivative on one side of it; where several are zero, dw is zero.
+        # formula is valid at singular configurations too. Where one singular value is zero, w has a kink, and dw is the
+        # derivative on one side; where several are zero, dw is zero.
         products_of_others = np.array([np.delete(singular_values, k).prod() for k in range(len(singular_values))])
         step, unit_vectors = 1e-5, np.eye(mechanism.nv)  # m or rad, for central differences of fourth order
         difference_1, difference_2 = (
