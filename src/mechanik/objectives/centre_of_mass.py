@@ -72,7 +72,7 @@ def inset_edges(corners: Array, margin: float, label: str) -> tuple[PolygonEdge,
         label: label of the objective, for messages.
 
     Raises:
-        ObjectiveError: the margin is negative or leaves no area, or is positive for a polygon without area.
+        ObjectiveError: the margin is negative, leaves no point, or is positive for a polygon without area.
     """
     if margin < 0.0:
         raise ObjectiveError(f"margin of {label} is {margin:g} m; it must not be negative")
@@ -167,7 +167,7 @@ class CentreOfMass(Objective):
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: neither target nor support is given, or both; or the margin is negative or leaves no area.
+        ObjectiveError: neither target nor support is given, or both; or the margin is negative or too large.
             Raised by `relations`: no link has a mass.
         DoFError: `dof` is empty or contains a rotation.
         ShapeError, NotFinite: an array has the wrong shape or is not finite.

@@ -1,7 +1,8 @@
 """Relations: the few kinds of residuals into which objectives, loop closures and joint constraints are translated.
 
 Most kinds describe frame B relative to frame A; each frame is fixed to a link or to the world. Each residual row of a
-relation should be zero, or lie in a band. The kernels know these kinds, except FUNCTION, and not the objectives.
+relation should be zero, or lie in a band. The kernels implement these kinds, except FUNCTION, and do not depend on the
+objectives.
 
 | kind | residual rows |
 |---|---|
@@ -84,7 +85,7 @@ class Relation:
         polynomials: for JOINT_CONSTRAINT, names in `q_names`, each with the coefficients (n,) of the powers 1 to n of
             its value.
         terrain: for HEIGHT, the terrain in frame A.
-        function: for FUNCTION, the function of the residual and its Jacobian.
+        function: for FUNCTION, returns the values of the rows and their Jacobian.
         lower, upper: (rows,), the band in which each row may lie; one None: no such bound; both None: the row should be
             zero.
         weight: factor of the rows inside the solver; it does not change `Objective.residual`.
