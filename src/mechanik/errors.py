@@ -127,10 +127,17 @@ class MissingExtra(MechanikError, ImportError):
     Args:
         need: the feature that needs the dependency; the subject of the message.
         extra: name of the extra to install.
+
+    Attributes:
+        need, extra: as in Args.
     """
 
     def __init__(self, need: str, extra: str) -> None:
+        self.need, self.extra = need, extra
         super().__init__(f"{need} needs an optional part of Mechanik: pip install 'mechanik[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str]]:
+        return MissingExtra, (self.need, self.extra)  # the default would pass only the message
 
 
 class FileMissing(FormatError, FileNotFoundError):
