@@ -111,7 +111,7 @@ function resultTable(rows: CompareRow[]): HTMLElement {
     ["Method", ""],
     ["Error", "Largest error of goals and loops, m or rad"],
     ["Iter.", "Iterations of the last solver tick"],
-    ["µs", "Median time of a solver tick, µs"],
+    ["µs", "Median processor time of a solver tick, µs"],
     ["Solved", "Share of the finished solves that were successful"],
   ];
   const body = rows.flatMap((row) => {

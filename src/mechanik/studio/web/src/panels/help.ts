@@ -1,4 +1,4 @@
-// Help dialog with all keys and gestures.
+// Help dialog with keys and gestures.
 import { el, iconButton } from "./element";
 
 const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
@@ -67,8 +67,8 @@ export class Help {
     const foot = el(
       "p",
       { class: "quiet" },
-      "Shortcuts are off while you type. In number fields, the up and down arrow keys change the value by one step, " +
-        "with Shift by 10 steps, with Ctrl by 0.1 steps.",
+      "Shortcuts are off while you type. In the number fields of joints, goals and obstacles, the up and down arrow " +
+        "keys change the value by one step, with Shift by 10 steps, with Ctrl by 0.1 steps.",
     );
     this.root.append(head, el("div", { class: "help-sheets" }, ...sheets), foot);
     this.root.addEventListener("click", (event) => {

@@ -1,4 +1,4 @@
-// Panel with a row for each dof: slider, number, lock, limits and rest value.
+// Panel of the joints: named configurations, units, and a row for each dof.
 import { SphericalRow } from "./spherical_row";
 import { button, choice, el, fill, section, toggle } from "./element";
 import { titleCase } from "./format";

@@ -42,7 +42,7 @@ export class LinkTree {
     children.classList.toggle("is-branching", isBranching);
     const foldButton = el(
       "button",
-      { class: "tree-fold", label: "Fold", attributes: { "aria-expanded": "true" } },
+      { class: "tree-fold", label: "Fold or unfold", attributes: { "aria-expanded": "true" } },
       childJoints.length > 0 ? "▾" : "",
     );
     foldButton.type = "button";

@@ -56,7 +56,7 @@ export class NumberField {
   private text(value: number): string {
     const unit = this.unit();
     const number = value * unit.factor;
-    const decimalPlaces = this.options.decimalPlaces ?? unit.decimals;
+    const decimalPlaces = this.options.decimalPlaces ?? unit.decimalPlaces;
     const isPlain = (this.options.quantity ?? "plain") === "plain";
     if (number !== 0 && Math.abs(number) < 0.5 * 10 ** -decimalPlaces && isPlain)
       return number.toExponential(1);

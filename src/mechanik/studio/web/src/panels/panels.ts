@@ -1,5 +1,4 @@
-// Creates all elements around and over the view: bars, sidebar, start page and messages. Each element listens to the
-// store.
+// Creates all elements around and over the view: bars, sidebar, start page, help and messages.
 import { Banner } from "./banner";
 import { ComparePanel } from "./compare_panel";
 import { saveFromServer } from "./downloads";

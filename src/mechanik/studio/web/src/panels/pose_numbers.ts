@@ -6,8 +6,8 @@ import type { Units } from "./units";
 import type { GoalInfo } from "../messages";
 
 export type Pose = GoalInfo["pose"];
-/** degrees: angles about x, y and z, in the unit of the user; wxyz: quaternion. */
-type RotationStyle = "degrees" | "wxyz";
+/** angles: about x, y and z, in the unit of the user; wxyz: quaternion. */
+type RotationStyle = "angles" | "wxyz";
 
 const STORAGE_KEY = "mechanik.rotation";
 
@@ -61,7 +61,7 @@ export class PoseFields {
     );
     const style = choice(
       [
-        ["degrees", `angles, ${units.of("angle").name}`],
+        ["angles", `angles, ${units.of("angle").name}`],
         ["wxyz", "quaternion wxyz"],
       ],
       storedStyle(),
@@ -98,7 +98,7 @@ export class PoseFields {
   }
 
   private setStyle(style: RotationStyle): void {
-    this.angleFields.hidden = style !== "degrees";
+    this.angleFields.hidden = style !== "angles";
     this.quaternionFields.hidden = style !== "wxyz";
     try {
       localStorage.setItem(STORAGE_KEY, style);
@@ -110,9 +110,9 @@ export class PoseFields {
 
 function storedStyle(): RotationStyle {
   try {
-    return localStorage.getItem(STORAGE_KEY) === "wxyz" ? "wxyz" : "degrees";
+    return localStorage.getItem(STORAGE_KEY) === "wxyz" ? "wxyz" : "angles";
   } catch {
-    return "degrees";
+    return "angles";
   }
 }
 

@@ -1,4 +1,4 @@
-// Panel of the motion recorder: record, play, seek and save a motion.
+// Panel of the motion recorder: record, play, seek and save a motion, or save a picture of the view.
 import { button, choice, el, iconButton, line, press, section, write } from "./element";
 import { saveBlob } from "./downloads";
 import { clock, countText } from "./format";
@@ -95,7 +95,7 @@ export class RecordPanel implements Panel {
           { class: "buttons" },
           button(
             "PNG",
-            { test: "save-png", title: "The view as it is now", click: () => void this.savePicture() },
+            { test: "save-png", title: "The present view, without labels", click: () => void this.savePicture() },
             "save",
           ),
         ),

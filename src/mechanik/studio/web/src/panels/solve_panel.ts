@@ -1,4 +1,4 @@
-// Panel of the solver: method, run and pause, errors, collisions, alternative solutions, options.
+// Panel of the solver: method, run and pause, errors, collisions, obstacles, alternative solutions, options.
 import { CollisionsSection } from "./collisions_section";
 import { button, choice, el, fill, section, toggle, write } from "./element";
 import { ErrorList } from "./error_list";
@@ -7,7 +7,7 @@ import { setIcon } from "./icons";
 import { ObstaclesSection } from "./obstacles_section";
 import { OptionFields } from "./option_fields";
 import { throttled } from "./throttle";
-import { ResidualPlot } from "./residual_plot";
+import { ErrorPlot } from "./error_plot";
 import type { Panel } from "./sidebar";
 import type { Units } from "./units";
 import type { Store } from "../store";
@@ -42,7 +42,7 @@ export class SolvePanel implements Panel {
   // names the settings that the method does not support
   private readonly message = el("p", { class: "quiet", test: "solver-message" });
   private readonly errors: ErrorList;
-  private readonly plot: ResidualPlot;
+  private readonly plot: ErrorPlot;
   private readonly obstacles: ObstaclesSection;
 
   constructor(
@@ -51,7 +51,7 @@ export class SolvePanel implements Panel {
   ) {
     this.errors = new ErrorList(store);
     this.obstacles = new ObstaclesSection(store, units);
-    this.plot = new ResidualPlot(store);
+    this.plot = new ErrorPlot(store);
     const legend = el(
       "p",
       { class: "legend" },

@@ -5,7 +5,8 @@ import type { Upload } from "./upload";
 import type { StartPageEntry } from "../messages";
 import type { Store } from "../store";
 
-const HAS_KEYBOARD = matchMedia("(hover: hover)"); // on touch screens a focused field would open the keyboard
+// false on touch screens, where a focused field would open the keyboard
+const CAN_HOVER = matchMedia("(hover: hover)");
 const DEFAULT_HEADINGS = { scene: "Scenes", gallery: "Mechanisms" } as const;
 
 export class StartPage {
@@ -82,7 +83,7 @@ export class StartPage {
 
   /** Focuses the search field, so that typing searches. */
   private focusSearch(): void {
-    if (HAS_KEYBOARD.matches) this.search.focus({ preventScroll: true });
+    if (CAN_HOVER.matches) this.search.focus({ preventScroll: true });
   }
 
   private dropArea(): HTMLElement {

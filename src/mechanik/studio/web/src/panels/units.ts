@@ -1,4 +1,4 @@
-// Units in which lengths and angles are shown. Requests and events always use m and rad.
+// Units in which number fields show lengths and angles; the values of the fields are in m and rad.
 
 export type Quantity = "length" | "angle" | "plain";
 
@@ -6,18 +6,18 @@ export interface Unit {
   name: string;
   /** Number of units in 1 m or 1 rad. */
   factor: number;
-  decimals: number;
+  decimalPlaces: number;
   /** Step of the arrow keys, in this unit. */
   step: number;
 }
 
 const UNITS = {
-  m: { name: "m", factor: 1, decimals: 4, step: 0.01 },
-  mm: { name: "mm", factor: 1000, decimals: 1, step: 10 },
-  deg: { name: "°", factor: 180 / Math.PI, decimals: 2, step: 1 },
-  rad: { name: "rad", factor: 1, decimals: 4, step: 0.01 },
+  m: { name: "m", factor: 1, decimalPlaces: 4, step: 0.01 },
+  mm: { name: "mm", factor: 1000, decimalPlaces: 1, step: 10 },
+  deg: { name: "°", factor: 180 / Math.PI, decimalPlaces: 2, step: 1 },
+  rad: { name: "rad", factor: 1, decimalPlaces: 4, step: 0.01 },
 } satisfies Record<string, Unit>;
-const PLAIN: Unit = { name: "", factor: 1, decimals: 3, step: 0.1 };
+const PLAIN: Unit = { name: "", factor: 1, decimalPlaces: 3, step: 0.1 };
 const STORAGE_KEY = "mechanik.units";
 
 /** The units that the user has chosen, stored in the browser. */

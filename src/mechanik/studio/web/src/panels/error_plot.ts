@@ -1,4 +1,4 @@
-// Plot of the largest error of goals and the largest gap of loops in the last seconds, on a logarithmic scale.
+// Plot of the largest error of enabled goals and the largest gap of loops in the last seconds, on a logarithmic scale.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { el } from "./element";
@@ -13,7 +13,7 @@ const HEIGHT_PIXELS = 150;
 // if more time passes between two frames, nothing has changed: the last value is drawn up to the next frame
 const PAUSE_SECONDS = 0.2;
 
-export class ResidualPlot {
+export class ErrorPlot {
   readonly root = el("div", { class: "plot", test: "plot" });
   private readonly times: number[] = []; // s
   private readonly goalErrors: number[] = []; // m or rad
