@@ -8,7 +8,7 @@ MARKER = """((name) => {
   const { view, store } = m, graph = view.sceneGraph, box = view.canvas.getBoundingClientRect();
   const number = store.model.dofs.findIndex((one) => one.name === name);
   const found = [];
-  graph.markers.forEachGrip(number, graph.joints, store.frame.values, store.display.markerScale, (place) => {
+  graph.markers.forEachGrip(number, graph.dofFrames, store.frame.values, store.display.markerScale, (place) => {
     const seen = place.clone().project(view.camera);
     const x = Math.round(box.left + (seen.x + 1) / 2 * box.width);
     const y = Math.round(box.top + (1 - seen.y) / 2 * box.height);

@@ -1,4 +1,4 @@
-// Links: an opaque and a transparent mesh per link, merged from its visual shapes; state frames set the poses.
+// Meshes of links: per link an opaque and a transparent mesh, merged from its visual shapes, and its collision shapes.
 import {
   Color,
   Group,
@@ -25,13 +25,13 @@ import { setFromPose } from "./pose_matrix";
 import { boxGeometry, mergeAll, primitiveGeometry } from "./shapes";
 import { paletteColour, type Theme } from "./theme";
 
-export interface LinkMesh {
+export interface DrawnLink {
   /** Object whose matrix is the pose of the link in the world. */
   object: Group;
   /** Opaque shapes. */
-  solid: Mesh | null;
+  opaque: Mesh | null;
   /** Transparent shapes. */
-  glass: Mesh | null;
+  transparent: Mesh | null;
   /** Collision shapes. */
   collider: Mesh | null;
   /** Rim of the selected link. */
@@ -42,7 +42,7 @@ export interface LinkMesh {
 
 export class LinkMeshes {
   readonly group = new Group();
-  links: LinkMesh[] = [];
+  links: DrawnLink[] = [];
   private model: Model | null = null;
   private theme: Theme;
   private selectedLink = -1;
@@ -52,7 +52,7 @@ export class LinkMeshes {
   private hasShadows = true;
   private isMerged = false;
   private readonly mergedMeshes: MergedMeshes;
-  private linksWithColliders = new WeakSet<LinkMesh>();
+  private linksWithColliders = new WeakSet<DrawnLink>();
   private visibility = { bodies: true, collisions: false };
 
   /** onChange: called when a mesh was loaded; onError: called with a message for the user. */
@@ -81,7 +81,7 @@ export class LinkMeshes {
       object.matrixAutoUpdate = false;
       object.userData.link = k;
       this.group.add(object);
-      const body: LinkMesh = { object, solid: null, glass: null, collider: null, rim: null, shadow: null };
+      const body: DrawnLink = { object, opaque: null, transparent: null, collider: null, rim: null, shadow: null };
       const meshes = link.visuals.filter((shape) => shape.kind === "mesh");
       this.build(body, k, meshes.length > 0 ? null : new Map());
       if (meshes.length > 0) void this.fetchMeshes(body, k, meshes, model);
@@ -108,8 +108,8 @@ export class LinkMeshes {
     this.links.forEach((body, k) => {
       const isVisible = this.model!.links[k]!.visible;
       body.object.visible = isVisible;
-      if (body.solid) body.solid.visible = bodies;
-      if (body.glass) body.glass.visible = bodies;
+      if (body.opaque) body.opaque.visible = bodies;
+      if (body.transparent) body.transparent.visible = bodies;
       if (collisions && body.collider === null) void this.buildCollider(body, k);
       if (body.collider) body.collider.visible = collisions;
     });
@@ -145,7 +145,7 @@ export class LinkMeshes {
     let link = -1;
     this.links.forEach((body, k) => {
       if (!body.object.visible) return;
-      for (const mesh of [body.solid, body.glass, body.collider]) {
+      for (const mesh of [body.opaque, body.transparent, body.collider]) {
         if (!mesh?.visible) continue;
         const hit = raycaster.intersectObject(mesh, false)[0];
         if (hit && (nearestHit === null || hit.distance < nearestHit.distance)) [nearestHit, link] = [hit, k];
@@ -166,7 +166,7 @@ export class LinkMeshes {
     return lowestPoint(this.links, up);
   }
 
-  private async fetchMeshes(body: LinkMesh, k: number, shapes: ShapeInfo[], model: Model): Promise<void> {
+  private async fetchMeshes(body: DrawnLink, k: number, shapes: ShapeInfo[], model: Model): Promise<void> {
     const geometries = new Map<ShapeInfo, BufferGeometry[]>();
     await Promise.all(
       shapes.map(async (shape) => {
@@ -201,12 +201,12 @@ export class LinkMeshes {
   }
 
   /** Merges all shapes of a link into an opaque and a transparent geometry. meshes: null if not loaded yet. */
-  private build(body: LinkMesh, k: number, meshes: Map<ShapeInfo, BufferGeometry[]> | null): void {
-    for (const mesh of [body.solid, body.glass, body.rim, body.shadow]) {
+  private build(body: DrawnLink, k: number, meshes: Map<ShapeInfo, BufferGeometry[]> | null): void {
+    for (const mesh of [body.opaque, body.transparent, body.rim, body.shadow]) {
       mesh?.geometry.dispose();
       mesh?.removeFromParent();
     }
-    body.solid = body.glass = body.rim = body.shadow = null;
+    body.opaque = body.transparent = body.rim = body.shadow = null;
     this.isMerged = false;
     const model = this.model!;
     const visuals = model.links[k]!.visuals;
@@ -235,9 +235,9 @@ export class LinkMeshes {
         ),
       );
     }
-    if (opaqueParts.length > 0) body.solid = this.add(body, new Mesh(mergeAll(opaqueParts), this.materials.body));
+    if (opaqueParts.length > 0) body.opaque = this.add(body, new Mesh(mergeAll(opaqueParts), this.materials.body));
     if (transparentParts.length > 0)
-      body.glass = this.add(body, new Mesh(mergeAll(transparentParts), this.materials.glass));
+      body.transparent = this.add(body, new Mesh(mergeAll(transparentParts), this.materials.transparentBody));
     this.updateMaterials(k);
   }
 
@@ -249,12 +249,12 @@ export class LinkMeshes {
     this.links.forEach((body, k) => {
       body.shadow?.removeFromParent();
       body.shadow = null;
-      if (body.solid && !this.mergedMeshes.has(k)) {
-        body.shadow = new Mesh(body.solid.geometry, this.materials.shadow);
+      if (body.opaque && !this.mergedMeshes.has(k)) {
+        body.shadow = new Mesh(body.opaque.geometry, this.materials.shadow);
         body.shadow.matrixAutoUpdate = false;
         body.shadow.frustumCulled = false; // the shader moves the vertices
         body.shadow.renderOrder = -3;
-        body.solid.add(body.shadow);
+        body.opaque.add(body.shadow);
       }
       this.updateMaterials(k);
     });
@@ -262,7 +262,7 @@ export class LinkMeshes {
   }
 
   /** Builds the collision shapes of a link once; meshes are fetched afterwards. */
-  private async buildCollider(body: LinkMesh, k: number): Promise<void> {
+  private async buildCollider(body: DrawnLink, k: number): Promise<void> {
     if (this.linksWithColliders.has(body)) return;
     this.linksWithColliders.add(body);
     const model = this.model!;
@@ -280,7 +280,7 @@ export class LinkMeshes {
     this.onChange();
   }
 
-  private add(body: LinkMesh, mesh: Mesh): Mesh {
+  private add(body: DrawnLink, mesh: Mesh): Mesh {
     mesh.userData.link = body.object.userData.link as number;
     mesh.matrixAutoUpdate = false; // the mesh is fixed to the link
     body.object.add(mesh);
@@ -290,19 +290,20 @@ export class LinkMeshes {
   private updateMaterials(k: number): void {
     const body = this.links[k];
     if (!body) return;
-    const { selected, hovered, body: plainMaterial, rim, contact, contactGlass, glass } = this.materials;
+    const { selected, hovered, body: plainMaterial, transparentBody, contact, transparentContact, rim } =
+      this.materials;
     const isInContact = this.linksInContact.has(k);
     const highlightMaterial = k === this.selectedLink ? selected : k === this.hoveredLink ? hovered : plainMaterial;
     // the rim shows the selection of a link in contact
-    if (body.solid) body.solid.material = isInContact ? contact : highlightMaterial;
-    if (body.glass) body.glass.material = isInContact ? contactGlass : glass;
+    if (body.opaque) body.opaque.material = isInContact ? contact : highlightMaterial;
+    if (body.transparent) body.transparent.material = isInContact ? transparentContact : transparentBody;
     if (body.collider) setColliderContact(body.collider, isInContact, this.materials);
-    body.solid?.layers.set(this.isHighlighted(k) || !this.mergedMeshes.has(k) ? 0 : PICK_ONLY_LAYER);
+    body.opaque?.layers.set(this.isHighlighted(k) || !this.mergedMeshes.has(k) ? 0 : PICK_ONLY_LAYER);
     body.rim?.removeFromParent();
     body.rim = null;
-    if (k === this.selectedLink && body.solid) {
-      body.rim = new Mesh(body.solid.geometry, rim);
-      body.solid.add(body.rim);
+    if (k === this.selectedLink && body.opaque) {
+      body.rim = new Mesh(body.opaque.geometry, rim);
+      body.opaque.add(body.rim);
     }
   }
 

@@ -43,11 +43,20 @@ export class FloorGrid {
     const local = origin.clone().applyQuaternion(this.group.quaternion.clone().invert());
     local.set(Math.round(local.x / majorCell) * majorCell, Math.round(local.y / majorCell) * majorCell, local.z);
     this.group.position.copy(local.applyQuaternion(this.group.quaternion));
-    this.setTheme(this.theme);
+    this.build();
   }
 
   setTheme(theme: Theme): void {
     this.theme = theme;
+    this.build();
+  }
+
+  setVisible(isVisible: boolean): void {
+    this.lines.visible = isVisible;
+  }
+
+  private build(): void {
+    const { theme } = this;
     const positions: number[] = [];
     const colours: number[] = [];
     const [minor, major] = [new Color(theme.gridMinor), new Color(theme.gridMajor)];
@@ -77,9 +86,6 @@ export class FloorGrid {
       .setAttribute("color", new BufferAttribute(new Float32Array(colours), 4));
   }
 
-  setVisible(isVisible: boolean): void {
-    this.lines.visible = isVisible;
-  }
 }
 
 /** The rotation of z onto a normal. */

@@ -9,11 +9,11 @@ const [TICK_MS, TICK_COUNT] = [100, 15]; // time after a new model during which 
 
 /** Points of goals, obstacles and curves that are framed together with the sphere. */
 export function framedPoints(sphere: Sphere, { goals, obstacles }: SceneGraph, curves: CurveInfo[]): Vector3[] {
-  const framePoints: Vector3[] = obstacles.boxCorners();
-  goals.forEachPosition((point) => framePoints.push(point.clone()));
+  const allPoints: Vector3[] = obstacles.boxCorners();
+  goals.forEachPosition((point) => allPoints.push(point.clone()));
   for (const { points } of curves)
-    for (let k = 0; k + 2 < points.length; k += 3) framePoints.push(new Vector3().fromArray(points, k));
-  return framePoints.filter((point) => point.distanceTo(sphere.center) < MAX_DISTANCE_RATIO * sphere.radius);
+    for (let k = 0; k + 2 < points.length; k += 3) allPoints.push(new Vector3().fromArray(points, k));
+  return allPoints.filter((point) => point.distanceTo(sphere.center) < MAX_DISTANCE_RATIO * sphere.radius);
 }
 
 /** A sphere around the selection with some margin; null if nothing is selected or drawn. radius: of the model, m. */

@@ -122,9 +122,9 @@ export function axes(size: number): [BufferGeometry, BufferGeometry, BufferGeome
 /** The pin of a pinned goal. */
 export function pin(size: number): BufferGeometry {
   const needle = new ConeGeometry(0.07 * size, 0.55 * size, 10).rotateX(-RIGHT_ANGLE).translate(0, 0, 0.28 * size);
-  const disc = (top: number, bottom: number, height: number, z: number) =>
+  const cylinder = (top: number, bottom: number, height: number, z: number) =>
     new CylinderGeometry(top * size, bottom * size, height * size, 14).rotateX(RIGHT_ANGLE).translate(0, 0, z * size);
-  const [head, cap] = [disc(0.2, 0.12, 0.26, 0.64), disc(0.26, 0.26, 0.07, 0.8)];
+  const [head, cap] = [cylinder(0.2, 0.12, 0.26, 0.64), cylinder(0.26, 0.26, 0.07, 0.8)];
   return mergeAll([needle, head, cap]);
 }
 

@@ -3,7 +3,7 @@ import { Color, Group, Matrix4, Vector3, type BufferGeometry } from "three";
 import type { DofInfo, Model } from "../messages";
 import { isMany, arcSegments } from "./tessellation";
 import type { InstanceTexture } from "./instance_texture";
-import type { JointFrames } from "./joint_frames";
+import type { DofFrames } from "./dof_frames";
 import { MARKER_VERTEX, sphericalMarker, translationMarker, rotationMarker } from "./marker_shapes";
 import { Overlay } from "./overlay";
 import { setFromPose } from "./pose_matrix";
@@ -54,7 +54,7 @@ export class Markers {
     return this.sizes[dof] ?? 0;
   }
 
-  update(frames: JointFrames, values: Float64Array, dofs: DofInfo[], scale: number, theme: Theme): void {
+  update(frames: DofFrames, values: Float64Array, dofs: DofInfo[], scale: number, theme: Theme): void {
     if (dofs !== this.dofs) this.updateShapes(dofs); // limits may have changed
     const instances = this.overlay?.instances;
     if (!this.group.visible || this.model === null || instances === undefined) return;
@@ -72,7 +72,7 @@ export class Markers {
   /** Calls `visit` with each point in the world where a pointer can grab the marker of a dof; the vector is reused. */
   forEachGrip(
     dofIndex: number,
-    frames: JointFrames,
+    frames: DofFrames,
     values: Float64Array,
     scale: number,
     visit: (grip: Vector3) => void,

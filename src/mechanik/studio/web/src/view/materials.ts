@@ -36,8 +36,8 @@ const WORLD_POSITION = `
 
 const LIT_VERTEX = `
   ${INSTANCE_DECLARATIONS}
-  uniform vec3 sky, earth, sun, fill, toSun, toFill, glow, ink;
-  uniform float glowing, opacity, wash;
+  uniform vec3 sky, earth, sun, fill, toSun, toFill, glowColour, blendColour;
+  uniform float glowStrength, opacity, blendShare;
   attribute vec4 color;
   varying vec4 shade;
   void main() {
@@ -49,9 +49,9 @@ const LIT_VERTEX = `
     float facing = max(dot(n, toSun), 0.0);
     vec3 light = mix(earth, sky, up) + sun * facing + fill * max(dot(n, toFill), 0.0);
     float rim = pow(1.0 - abs(dot(n, eye)), 3.0);
-    vec3 paint = pow(mix(color.rgb, ink, wash), vec3(2.2)); // light is added in linear colours
+    vec3 paint = pow(mix(color.rgb, blendColour, blendShare), vec3(2.2)); // light is added in linear colours
     vec3 lit = pow(paint * light + 0.05 * sky * rim + 0.04 * sun * facing * facing, vec3(1.0 / 2.2));
-    shade = vec4(mix(lit, glow, glowing * (0.6 + 0.4 * rim)), color.a * opacity);
+    shade = vec4(mix(lit, glowColour, glowStrength * (0.6 + 0.4 * rim)), color.a * opacity);
     #ifdef IS_MERGED
       worldPosition.xyz *= itemTint().x; // 0 for a link that is drawn separately
     #endif
@@ -84,18 +84,18 @@ export class Materials {
     toFill: new Vector3(1, 0, 0),
   };
   readonly body = this.lit({});
-  readonly hovered = this.lit({ glowing: 0.22 });
-  readonly selected = this.lit({ glowing: 0.32 });
+  readonly hovered = this.lit({ glowStrength: 0.22 });
+  readonly selected = this.lit({ glowStrength: 0.32 });
   /** Transparent bodies; their opacity is in the alpha of the vertex colours. */
-  readonly glass = this.lit({ isTransparent: true });
+  readonly transparentBody = this.lit({ isTransparent: true });
   /** Bodies in contact, opaque or transparent. */
-  readonly contact = this.lit({ wash: 0.85 });
-  readonly contactGlass = this.lit({ isTransparent: true, wash: 0.85 });
+  readonly contact = this.lit({ blendShare: 0.85 });
+  readonly transparentContact = this.lit({ isTransparent: true, blendShare: 0.85 });
   readonly obstacle = this.lit({ isTransparent: true, opacity: 0.72 });
-  readonly obstacleHovered = this.lit({ isTransparent: true, opacity: 0.72, glowing: 0.22 });
-  readonly obstacleSelected = this.lit({ isTransparent: true, opacity: 0.72, glowing: 0.32 });
-  readonly obstacleContact = this.lit({ isTransparent: true, opacity: 0.72, wash: 0.8 });
-  readonly alternative = this.lit({ isTransparent: true, opacity: 0.26, wash: 0.75 });
+  readonly obstacleHovered = this.lit({ isTransparent: true, opacity: 0.72, glowStrength: 0.22 });
+  readonly obstacleSelected = this.lit({ isTransparent: true, opacity: 0.72, glowStrength: 0.32 });
+  readonly obstacleContact = this.lit({ isTransparent: true, opacity: 0.72, blendShare: 0.8 });
+  readonly alternative = this.lit({ isTransparent: true, opacity: 0.26, blendShare: 0.75 });
   /** Terrain, which fades into the background at its edges. */
   readonly ground = this.lit({ isTwoSided: true, isTransparent: true });
   readonly collider = new MeshBasicMaterial({
@@ -185,11 +185,11 @@ export class Materials {
       [this.obstacleHovered, theme.hovered],
       [this.obstacleSelected, theme.selected],
     ] as const) {
-      (material.uniforms.glow!.value as Color).setHex(colour);
+      (material.uniforms.glowColour!.value as Color).setHex(colour);
     }
-    (this.alternative.uniforms.ink!.value as Color).setHex(theme.alternative);
-    for (const { uniforms } of [this.contact, this.contactGlass, this.obstacleContact])
-      (uniforms.ink!.value as Color).setHex(theme.contact);
+    (this.alternative.uniforms.blendColour!.value as Color).setHex(theme.alternative);
+    for (const { uniforms } of [this.contact, this.transparentContact, this.obstacleContact])
+      (uniforms.blendColour!.value as Color).setHex(theme.contact);
     (this.rim.uniforms.colour!.value as Color).setHex(theme.selected);
     const { dark, bright } = this.shadow.uniforms;
     (bright!.value as Color).setHex(theme.background);
@@ -245,21 +245,21 @@ export class Materials {
     reachUniform!.value = reach;
   }
 
-  /** A material with light. glowing: strength of the colour `glow`; wash: share of the colour `ink`. */
+  /** A material with light. glowStrength: strength of `glowColour`; blendShare: share of `blendColour`. */
   private lit(options: {
-    glowing?: number;
+    glowStrength?: number;
     opacity?: number;
-    wash?: number;
+    blendShare?: number;
     isTransparent?: boolean;
     isTwoSided?: boolean;
     isMerged?: boolean;
   }): ShaderMaterial {
     const uniforms: Record<string, { value: unknown }> = {
-      glow: { value: new Color() },
-      ink: { value: new Color() },
-      glowing: { value: options.glowing ?? 0 },
+      glowColour: { value: new Color() },
+      blendColour: { value: new Color() },
+      glowStrength: { value: options.glowStrength ?? 0 },
       opacity: { value: options.opacity ?? 1 },
-      wash: { value: options.wash ?? 0 },
+      blendShare: { value: options.blendShare ?? 0 },
     };
     for (const [name, value] of Object.entries(this.lights)) uniforms[name] = { value };
     const material = new ShaderMaterial({

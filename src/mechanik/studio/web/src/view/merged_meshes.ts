@@ -1,7 +1,7 @@
-// Draws the small meshes of all links in one call and their shadows in another call: with many links, separate draw
-// calls would need most of the time.
+// Draws the small opaque meshes of all links in one call and their shadows in another call: with many links, separate
+// draw calls would need most of the time.
 import { Group, Matrix4, Mesh, type BufferGeometry } from "three";
-import type { LinkMesh } from "./bodies";
+import type { DrawnLink } from "./bodies";
 import { InstanceTexture, mergeInstances } from "./instance_texture";
 import type { Materials } from "./materials";
 
@@ -25,13 +25,13 @@ export class MergedMeshes {
   }
 
   /** Merges the opaque meshes of these links, except large meshes. */
-  merge(links: LinkMesh[]): void {
+  merge(links: DrawnLink[]): void {
     this.body?.geometry.dispose();
     this.instances.texture.dispose();
     this.group.clear();
     this.body = this.shadow = null;
-    const smallMeshes = links.flatMap(({ solid }, k) =>
-      solid && triangleCount(solid) <= MAX_TRIANGLES ? [{ k, solid }] : [],
+    const smallMeshes = links.flatMap(({ opaque }, k) =>
+      opaque && triangleCount(opaque) <= MAX_TRIANGLES ? [{ k, opaque }] : [],
     );
     this.mergedLinks = new Set(smallMeshes.map(({ k }) => k));
     this.instances = new InstanceTexture(links.length);
@@ -39,7 +39,7 @@ export class MergedMeshes {
     const { merged, mergedShadow } = this.materials;
     for (const material of [merged, mergedShadow]) material.uniforms.items!.value = this.instances.texture;
     const geometry = mergeInstances(
-      smallMeshes.map(({ solid }) => solid.geometry),
+      smallMeshes.map(({ opaque }) => opaque.geometry),
       smallMeshes.map(({ k }) => k),
     );
     this.body = new Mesh(geometry, merged);

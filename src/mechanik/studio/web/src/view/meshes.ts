@@ -72,7 +72,7 @@ async function load(address: string, extension: string, dependencies: Dependenci
       const text = (await response.text())
         // the loader would rotate z-up files to y-up, but robot meshes use unchanged coordinates
         .replace(/<up_axis>[^<]*<\/up_axis>/, "<up_axis>Y_UP</up_axis>")
-        // TGA files have a separate loader, which would not find the address
+        // the server sends no TGA textures, and the TGA loader could not read the white pixel that replaces them
         .replace(/\.tga\s*<\/init_from>/gi, "</init_from>");
       const scene = new ColladaLoader(files.manager).parse(text, "")?.scene;
       if (!scene) throw new Error("the file contains no geometry");

@@ -33,7 +33,7 @@ export function updateLabels(
       );
     }
     for (const [k, joint] of model.joints.entries()) {
-      const frame = graph.joints?.frames[joint.dofs[0] ?? -1];
+      const frame = graph.dofFrames?.frames[joint.dofs[0] ?? -1];
       const isHovered = joint.dofs.includes(dof);
       if (frame === undefined || !(display.labels || isHovered)) continue;
       const text = isHovered ? model.dofs[dof]!.name : joint.name;

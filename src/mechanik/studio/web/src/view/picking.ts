@@ -78,12 +78,12 @@ function pickGoal(graph: SceneGraph, nearest: NearestPoint<number>): Hit | null 
 
 function pickDof(
   { model, frame, display }: Store,
-  { joints, markers }: SceneGraph,
+  { dofFrames, markers }: SceneGraph,
   nearest: NearestPoint<number>,
 ): Hit | null {
-  if (!display.markers || model === null || frame === null || joints === null) return null;
+  if (!display.markers || model === null || frame === null || dofFrames === null) return null;
   for (const k of model.dofs.keys()) {
-    markers.forEachGrip(k, joints, frame.values, display.markerScale, (point) => nearest.add(k, point));
+    markers.forEachGrip(k, dofFrames, frame.values, display.markerScale, (point) => nearest.add(k, point));
   }
   return nearest.item === null ? null : { kind: "dof", dof: nearest.item, point: nearest.point };
 }

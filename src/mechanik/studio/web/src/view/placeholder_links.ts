@@ -31,7 +31,7 @@ export function placeholder(positions: Vector3[], radius: number, segments: numb
   const parts =
     outline === null
       ? positions.slice(1).map((position) => bar(origin, position, radius, 0.72 * radius, segments))
-      : rim(outline, radius, segments);
+      : plateWithBars(outline, radius, segments);
   // a sphere shows each joint inside the plate
   if (outline !== null)
     for (const position of positions)
@@ -56,7 +56,7 @@ function bar(a: Vector3, b: Vector3, radiusA: number, radiusB: number, segments:
 }
 
 /** A plate with bars along its edges. radius: of a bar of the link, m. */
-function rim(outline: Vector3[], radius: number, segments: number): BufferGeometry[] {
+function plateWithBars(outline: Vector3[], radius: number, segments: number): BufferGeometry[] {
   const edgeRadius = 0.62 * radius;
   const bars = outline.map((position, k) =>
     bar(position, outline[(k + 1) % outline.length]!, edgeRadius, edgeRadius, segments),

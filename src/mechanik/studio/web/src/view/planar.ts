@@ -1,14 +1,14 @@
 // Finds the plane of motion of a planar mechanism.
 import { Matrix4, Vector3 } from "three";
 import type { Model } from "../messages";
-import type { JointFrames } from "./joint_frames";
+import type { DofFrames } from "./dof_frames";
 
 const axis = new Vector3();
 const x = new Vector3();
 const y = new Vector3();
 
 /** Normal of the plane of motion, towards the viewer; null without two rotations or if the motion is not planar. */
-export function planeOfMotion(model: Model, frames: JointFrames): Vector3 | null {
+export function planeOfMotion(model: Model, frames: DofFrames): Vector3 | null {
   const normal = new Vector3();
   const axisOf = (frame: Matrix4): Vector3 => {
     frame.extractBasis(x, y, axis);

@@ -1,7 +1,7 @@
 // Converts poses of the protocol (x y z qw qx qy qz) to matrices, without allocations.
 import type { Matrix4 } from "three";
 
-/** Sets a matrix from seven numbers; the quaternion is not normalized. */
+/** Sets a matrix from seven numbers; the quaternion must have unit length. */
 export function setFromPose(matrix: Matrix4, numbers: ArrayLike<number>, start = 0): Matrix4 {
   const w = numbers[start + 3]!,
     x = numbers[start + 4]!,

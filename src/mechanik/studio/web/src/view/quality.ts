@@ -16,7 +16,7 @@ const LEVELS: Level[] = [
   { ratio: 0.6, shadows: false },
 ];
 const MAX_DRAW_MS = 18; // maximum of the median draw time; with other work, about 40 frames per second
-const MEASURE_INTERVAL = 2; // every second drawn frame is measured
+const MEASURE_INTERVAL = 2; // at most every second drawn frame is measured
 const MEDIAN_SAMPLES = 9;
 const MAX_MEASURED_MS = 500; // longer times are shader compilation or a sleeping tab
 

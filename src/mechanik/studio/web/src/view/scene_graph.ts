@@ -9,7 +9,7 @@ import { AlternativeMeshes } from "./alternatives";
 import { GoalMarkers } from "./goals";
 import { FloorGrid } from "./floor_grid";
 import type { Hit } from "./hit";
-import { JointFrames } from "./joint_frames";
+import { DofFrames } from "./dof_frames";
 import { Curves, GoalTrails } from "./lines";
 import { Markers } from "./markers";
 import { Materials } from "./materials";
@@ -29,7 +29,7 @@ export class SceneGraph {
   readonly obstacles: ObstacleMeshes;
   readonly goals: GoalMarkers;
   readonly markers = new Markers();
-  joints: JointFrames | null = null;
+  dofFrames: DofFrames | null = null;
   private readonly materials = new Materials();
   private readonly skeleton = new Skeleton();
   private readonly closures = new Closures();
@@ -72,7 +72,7 @@ export class SceneGraph {
   }
 
   loadModel(model: Model): void {
-    this.joints = new JointFrames(model);
+    this.dofFrames = new DofFrames(model);
     this.links.loadModel(model, this.theme);
     this.skeleton.loadModel(model);
     this.closures.loadModel(model);
@@ -161,28 +161,28 @@ export class SceneGraph {
   /** Moves all objects to the state of a frame. metresPerPixel: size of a pixel at a point, m. */
   applyFrame(frame: StateFrame, metresPerPixel: (point: Vector3) => number): void {
     const { display, model, goals } = this.store;
-    const { joints, theme } = this;
-    if (model === null || joints === null) return;
+    const { dofFrames, theme } = this;
+    if (model === null || dofFrames === null) return;
     this.links.applyPoses(frame.links);
-    joints.update(frame.links, frame.values);
+    dofFrames.update(frame.links, frame.values);
     this.skeleton.update(frame.links, theme);
     this.closures.update(frame.links, frame.closures, metresPerPixel, theme);
-    this.markers.update(joints, frame.values, model.dofs, display.markerScale, theme);
+    this.markers.update(dofFrames, frame.values, model.dofs, display.markerScale, theme);
     this.goals.update(frame, theme);
     if (display.path && frame.layer === 0)
       this.trails.extend(goals, frame.links, TRAIL_STEP * model.radius, theme.path);
     this.group.updateMatrixWorld();
   }
 
-  /** Moves the goals to their targets, before the first frame. */
+  /** Moves the goal markers to `GoalInfo.pose`, before the first frame. */
   applyGoalTargets(): void {
     this.goals.update(null, this.theme);
     this.group.updateMatrixWorld();
   }
 
-  /** Positions floor and light for a model; returns the normal of the plane of motion, or null if it is not planar. */
+  /** Positions floor and light for a model; returns the normal of the plane of motion, or null if there is no plane. */
   placeFloor(model: Model): Vector3 | null {
-    const planeNormal = this.joints === null ? null : planeOfMotion(model, this.joints);
+    const planeNormal = this.dofFrames === null ? null : planeOfMotion(model, this.dofFrames);
     const isVerticalPlane = planeNormal !== null && Math.abs(planeNormal.z) < 0.5;
     const normal = isVerticalPlane ? planeNormal : UP;
     const origin = new Vector3(...model.centre);
@@ -201,7 +201,7 @@ export class SceneGraph {
 
   /** Position of a dof in the world. */
   dofPosition(dof: number): Vector3 | undefined {
-    const frame = this.joints?.frames[dof];
+    const frame = this.dofFrames?.frames[dof];
     return frame && new Vector3().setFromMatrixPosition(frame);
   }
 

@@ -74,7 +74,7 @@ export class View {
     return this.viewCamera.camera;
   }
 
-  /** Target of the camera; code that moves the camera must also move the target. */
+  /** Point at which the camera looks, in the middle of the free part of the view; code that pans must move it too. */
   get target(): Vector3 {
     return this.viewCamera.target;
   }

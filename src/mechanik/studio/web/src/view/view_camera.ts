@@ -100,8 +100,8 @@ export class ViewCamera {
   metresPerPixel(point: Vector3, heightPixels: number): number {
     if (this.camera instanceof OrthographicCamera)
       return (this.camera.top - this.camera.bottom) / this.camera.zoom / heightPixels;
-    const depth = Math.max(this.camera.near, point.distanceTo(this.camera.position));
-    return (2 * depth * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / heightPixels;
+    const distance = Math.max(this.camera.near, point.distanceTo(this.camera.position));
+    return (2 * distance * Math.tan(MathUtils.degToRad(this.camera.fov / 2))) / heightPixels;
   }
 
   private fit(): void {

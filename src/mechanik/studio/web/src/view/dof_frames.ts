@@ -9,7 +9,7 @@ const rotation = new Quaternion();
 const motionMatrix = new Matrix4();
 const jointFrame = new Matrix4();
 
-export class JointFrames {
+export class DofFrames {
   /** One frame per dof, in the world; moved by the preceding dofs of the joint, but not by the dof itself. */
   readonly frames: Matrix4[];
   private readonly jointPoses: Matrix4[]; // pose of each joint in the frame of its parent link
