@@ -35,7 +35,7 @@ def test_json_and_npz_read_back_to_an_equal_motion(name: str):
 def test_json_is_valid_json():
     motion = random_motion("panda")
     content = json.loads(to_json(motion))
-    assert content["freedoms"] == list(motion.mechanism.space.q_names)
+    assert content["q_names"] == list(motion.mechanism.space.q_names)
     assert content["q"] == motion.q.tolist()
 
 
@@ -116,7 +116,7 @@ def test_invalid_times_and_configurations_raise(times, q, error):
         ({"q": [[0, 0], [0, "x"]]}, r"q\[1\]\[1\]"),
         ({"times": [0, None]}, r"times\[1\]"),
         ({"times": [1, 0]}, "not after"),
-        ({"freedoms": ["a", "b"]}, "freedoms"),
+        ({"q_names": ["a", "b"]}, "q_names"),
         ({"mechanism": 3}, "mechanism"),
         ({"mechanism": {}}, "missing"),
         ({"mechanik_motion": 99}, "mechanik_motion"),

@@ -146,7 +146,7 @@ class LiveSettings:
     Attributes:
         goals: None: the goals of the mechanism's graph. Empty: only loops and joint constraints.
         solver: the method.
-        lock: joints or dofs that may not move.
+        lock: joints or dofs that must not move.
         limits: (lower, upper) by joint or dof name.
         rest: rest pose.
         options: further options of `Solver`.
@@ -203,7 +203,7 @@ class LiveSettings:
             if not (mechanism.closures or mechanism.joint_constraints):
                 return None
             goals = RestPose(np.array(mechanism.q), angle_mode="exact", name="moved configuration")
-        # a dragged link follows the pointer and must not jump to another branch
+        # the solution follows moving targets and must not jump to another branch
         options: dict[str, Any] = {"restarts": 0, **self.options}
         return Solver(
             mechanism, goals, solver=self.solver, lock=self.lock, limits=self.limits, rest=self.rest, **options
@@ -248,7 +248,10 @@ class PriorityLock:
 
     @contextmanager
     def acquire_with_priority(self) -> Generator[None]:
-        """Return a context manager that waits for the lock at its start and releases it at its end."""
+        """Return a context manager that waits for the lock at its start and releases it at its end.
+
+        It does neither if the current thread already has the lock.
+        """
         if self.is_mine:
             yield
             return
@@ -273,7 +276,7 @@ class SolverRun:
     """A run of the solve loop in its own thread, from `start` to `stop`.
 
     Attributes:
-        is_over: whether the thread must end, or has ended.
+        is_over: whether the thread must end.
         thread: the thread.
     """
 
@@ -565,7 +568,7 @@ class BackgroundSolver:
         return state
 
     def _publish(self, state: LiveState, failure: Exception | None) -> None:
-        """Store the state, resolve futures and notify the listeners."""
+        """Store the state, resolve the futures if there is no further work, and notify the listeners."""
         with self._condition:
             self.state, self._is_busy = state, False
             futures: list[Future[LiveState]] = []

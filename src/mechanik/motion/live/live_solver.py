@@ -48,7 +48,7 @@ class LiveSolver:
     Args:
         mechanism: the mechanism.
         goals: objectives. None: the goals of the mechanism's graph. Empty: only loops and joint constraints are solved,
-            near the configuration of the last `move`.
+            near the start or the configuration of the last `move`.
         solver: the method, as for `Solver`.
         q0: (nq,) start; default: the current configuration of the mechanism.
         budget: s, time for a tick. A tick may take up to 16 times as long if previous ticks did not move the solution.
@@ -127,7 +127,7 @@ class LiveSolver:
 
     @property
     def running(self) -> bool:
-        """Whether the thread is alive and takes new targets."""
+        """Whether the thread is alive and was not stopped."""
         return self._background.is_running
 
     # ---- requests ---------------------------------------------------------------------------
@@ -156,8 +156,8 @@ class LiveSolver:
     def solve(self, targets: Targets | None = None) -> Future[LiveState]:
         """Set targets like `set_targets`, and return a future for the state at rest.
 
-        If the tick fails, the future raises the error. The future is cancelled by a later `set_targets` or `solve` with
-        targets, by new goals, and by `dispose`.
+        If the tick fails, the future raises the error. The future is cancelled by a later `set_targets` or
+        `set_targets_unchecked`, by a later `solve` with targets, by new goals, and by `dispose`.
 
         Args:
             targets: None: the current targets.

@@ -99,7 +99,8 @@ class TargetStore:
 def _copy_target(target: Any) -> Any:
     """Copy an array, a flat list of numbers or a mapping, so that the caller may change the original.
 
-    Real numbers become a float64 array, which the solver takes fastest. Other targets are returned as they are.
+    Arrays and lists of real numbers become float64 arrays, which the solver takes fastest. Other targets are returned
+    as they are.
     """
     if isinstance(target, np.ndarray):
         return np.array(target, dtype=np.float64) if target.dtype.kind in "fiu" else target.copy()  # type: ignore[misc]
@@ -127,7 +128,8 @@ class TickSolver:
 
     Attributes:
         solver: the solver; None if there is nothing to solve.
-        has_no_goals: whether the solver only closes loops near the configuration set by `move`.
+        has_no_goals: whether the solver only satisfies loops and joint constraints, near the start or the configuration
+            of the last `move`.
         space: configuration space for which the solver was built.
         q: (nq,), float64 and never modified in place, so that kernels take it without a copy.
         target_store: the newest targets.
@@ -139,7 +141,7 @@ class TickSolver:
 
         Args:
             solver: None if there is nothing to solve.
-            has_no_goals: whether the solver only closes loops near the configuration set by `move`.
+            has_no_goals: as in Attributes.
             q: (nq,).
         """
         self.solver, self.has_no_goals, self.space = solver, has_no_goals, mechanism.space
@@ -179,8 +181,8 @@ class TickSolver:
             solution = solver.solve(targets, self.q)
         else:
             solution = solver.solve(targets, self.q, max_seconds=self._budget_ratio * budget)
-        is_compiled = isinstance(solver.method, LevenbergMarquardt)
-        self._is_fast = is_compiled and solution.seconds < (0.5 if self._is_fast else 0.25) * budget
+        has_fast_path = isinstance(solver.method, LevenbergMarquardt)
+        self._is_fast = has_fast_path and solution.seconds < (0.5 if self._is_fast else 0.25) * budget
         self._take_over(solution)
         return solution
 
@@ -197,7 +199,7 @@ class TickSolver:
         return float(np.abs(solution.q - self.q).max(initial=0.0))
 
     def _take_over(self, solution: Solution) -> None:
-        """Take over q of the solution, and set `is_at_rest` unless another tick may improve the result."""
+        """Take over q of the solution, and decide whether the solver is at rest."""
         assert self.solver is not None
         motion = self._motion(solution)
         self.q = solution.q.copy()
@@ -235,12 +237,12 @@ class TickRate:
 
 
 def transfer_q(names: Sequence[str], q: Array, mechanism: Mechanism) -> Array:
-    """Transfer q (nq,) of the mechanism before an edit to the mechanism as it is now, by dof names.
+    """Transfer q (nq,) of the mechanism before an edit to the mechanism as it is now, by names of the entries of q.
 
-    New dofs have their current value in the mechanism.
+    Entries with new names have their current value in the mechanism.
 
     Args:
-        names: names of the entries of q.
+        names: names of the entries of q before the edit.
     """
     new_names = mechanism.space.q_names
     if tuple(names) == new_names:

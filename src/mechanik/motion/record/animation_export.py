@@ -59,7 +59,7 @@ def to_bvh(motion: Motion) -> bytes:
     roots = children[-1]
     names = bone_names(
         [*mechanism.links] if len(roots) == 1 else [*mechanism.links, "world"]
-    )  # index -1, the world, is last
+    )  # the world has index -1 and is needed only with several roots
     lines, columns = ["HIERARCHY"], list[Array]()
     # depth first with an explicit stack, because arms with a thousand links exceed the recursion limit of Python
     stack: list[tuple[int, int, str]] = [(roots[0] if len(roots) == 1 else -1, 0, "ROOT")]

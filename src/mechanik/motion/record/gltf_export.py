@@ -106,8 +106,8 @@ FileFinder = Callable[[str], bytes | None]
 GREY: Colour = (0.7, 0.72, 0.75, 1.0)
 """Colour of shapes without a material."""
 MAX_TRIANGLES = 1_000_000
-"""Largest number of triangles of all mesh files in total; this gives a file of 20 to 50 MB, which viewers still display
-smoothly."""
+"""Largest number of triangles of mesh files in total, where a mesh counts each time it is used; this gives a file of 20
+to 50 MB, which viewers still display smoothly."""
 MAX_FILE_BYTES = 256 * 2**20
 """Bytes; larger mesh files are not read."""
 MAX_COORDINATE = 1e9
@@ -116,7 +116,7 @@ MAX_COORDINATE = 1e9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GltfBody:
-    """A triangle mesh of a link.
+    """A triangle mesh of a link, in one colour.
 
     Attributes:
         points: (V, 3), m, in the frame of the link.
@@ -158,7 +158,8 @@ class GltfBodyReader:
         A link without visual shapes has no meshes, even if it has collision shapes.
 
         Raises:
-            InvalidOperation: the mesh files of all links so far have more than `MAX_TRIANGLES` triangles in total.
+            InvalidOperation: the mesh files of all links so far have more than `MAX_TRIANGLES` triangles in total, or a
+                mesh file is too large to read.
         """
         for instances in (link.visuals, link.collisions if link.visuals else ()):
             bodies = [body for instance in instances for body in self._instance_bodies(instance)]
@@ -208,7 +209,8 @@ class GltfBodyReader:
 Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 """Quaternion xyzw, in the order of glTF, that rotates the z axis to the y axis."""
 SPHERE_RATIO = 0.02
-"""Radius of the spheres that represent links if no link has a mesh to draw; ratio to the extent of all link origins."""
+"""Radius of the spheres that represent links if no link has a shape that can be drawn; ratio to the extent of all link
+origins."""
 MIN_MOTION = 1e-9
 """m, or difference of quaternion entries; a link that moves less has no animation channel."""
 
@@ -228,7 +230,7 @@ def to_gltf(motion: Motion, find: FileFinder = find_on_disk) -> bytes:
         Bytes of the file.
 
     Raises:
-        InvalidOperation: the meshes have too many triangles.
+        InvalidOperation: the meshes have too many triangles, or a mesh file is too large to read.
 
     Example:
         >>> from mechanik.motion import record

@@ -130,7 +130,7 @@ def continuous_quaternions(wxyz: Array) -> Array:
 
 FORMAT_VERSION = 1
 """Version of the JSON format."""
-KEYS = ("mechanik_motion", "name", "freedoms", "times", "q", "mechanism")
+KEYS = ("mechanik_motion", "name", "q_names", "times", "q", "mechanism")
 """Keys of the JSON format."""
 
 
@@ -138,8 +138,8 @@ def to_json(motion: Motion) -> bytes:
     """Write a motion as JSON, with its mechanism.
 
     Returns:
-        UTF-8 bytes of an object with `mechanik_motion` (version of the format), `name`, `freedoms` (names of the
-        entries of q), `mechanism`, `times` (s) and `q` (a row for each frame).
+        UTF-8 bytes of an object with `mechanik_motion` (version of the format), `name`, `q_names` (names of the entries
+        of q), `mechanism`, `times` (s) and `q` (a row for each frame).
 
     Example:
         >>> from mechanik.motion import record
@@ -151,7 +151,7 @@ def to_json(motion: Motion) -> bytes:
     header = {
         "mechanik_motion": FORMAT_VERSION,
         "name": motion.name,
-        "freedoms": motion.mechanism.space.q_names,
+        "q_names": motion.mechanism.space.q_names,
         "mechanism": describe(motion.mechanism),
         "times": motion.times.tolist(),
     }
@@ -165,7 +165,7 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
     """Read a motion from the output of `to_json`, or from the data that `json.load` returns for it.
 
     Raises:
-        FormatError: the content is invalid; the message has the location, such as `q[3]`, and what is expected.
+        FormatError: the content is invalid.
 
     Example:
         >>> from mechanik.motion import record
@@ -186,9 +186,9 @@ def from_json(source: bytes | str | Mapping[str, Any]) -> Motion:
         document["mechanism"].fail("an object")
     mechanism = read_json(mechanism_data)  # pyright: ignore[reportUnknownArgumentType]
     names = mechanism.space.q_names
-    dof_names = tuple(item.text() for item in document["freedoms"].items(len(names), "names"))
-    if dof_names != names:
-        document["freedoms"].fail(f"the names of the entries of q, {', '.join(names)}")
+    q_names = tuple(item.text() for item in document["q_names"].items(len(names), "names"))
+    if q_names != names:
+        document["q_names"].fail(f"the names of the entries of q, {', '.join(names)}")
     times = document["times"].numbers()
     with document["q"].error_context():
         return Motion(
@@ -261,7 +261,7 @@ def from_npz(data: bytes) -> Motion:
 
 
 def to_csv(motion: Motion) -> bytes:
-    """Write a motion as CSV: `time` (s), each entry of q (m, rad or quaternion entry), and each mimic joint (m or rad).
+    """Write a motion as CSV: `time` (s), entries of q (m, rad or quaternion entry), dofs of mimic joints (m or rad).
 
     Example:
         >>> from mechanik.motion import record

@@ -180,5 +180,6 @@ def _surface_of_revolution(outline: Array, outline_normals: Array) -> TriangleMe
     points = rotate_outline(outline)
     triangles = points[corners]
     areas = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1)
-    valid_corners = corners[areas > 1e-12 * np.square(np.abs(outline).max())]  # the poles give degenerate triangles
+    # poles and repeated points of the outline give degenerate triangles
+    valid_corners = corners[areas > 1e-12 * np.square(np.abs(outline).max())]
     return TriangleMesh(points, rotate_outline(outline_normals), valid_corners.astype(np.uint32))

@@ -1,4 +1,4 @@
-"""Differential inverse kinematics at a fixed time step, within limits on velocity and acceleration.
+"""Differential inverse kinematics at a fixed time step, within limits on position, velocity and acceleration.
 
 Input: a mechanism, tasks and a time step. Output: a `Tracker`; its method `step` computes the next configuration from
 new targets.

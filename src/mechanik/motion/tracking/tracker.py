@@ -1,7 +1,7 @@
 """Differential inverse kinematics at a fixed time step, within limits on position, velocity and acceleration.
 
 Each step of a `Tracker` solves a quadratic program for the velocity at each priority level, and integrates the velocity
-with closed loops. The distance to an obstacle bounds the rate of approach. The module also contains the tasks, the
+with closed loops. The distance of a collision pair bounds its rate of approach. The module also contains the tasks, the
 state after a step, and the checks of the start: within limits, with closed loops, and able to stop before the limits.
 """
 
@@ -46,8 +46,8 @@ class Task:
 
     Attributes:
         objective: the objective with its level, weight and target.
-        gain: 1/s; the error decays at this rate while no limit is active. The tracker uses at most 1 / dt. None: the
-            gain of the tracker.
+        gain: 1/s; rate at which the error decays, unless limits, a singularity or other tasks prevent it. The tracker
+            uses at most 1 / dt. None: the gain of the tracker.
 
     Example:
         >>> task = mk.Task(mk.PositionGoal("tool", (0.6, 0.2, 0.0)), gain=5.0)
@@ -94,7 +94,7 @@ LIMIT_NAMES = {
     LIMITED_BY_VELOCITY: "velocity",
     LIMITED_BY_POSITION: "position",
 }
-"""Name of each limit code of the kernel."""
+"""Name of each limit by the absolute value of its code in the kernel."""
 
 
 class TrackerStatus(Enum):
@@ -109,10 +109,13 @@ class TrackerStatus(Enum):
     """
 
     MOVED = "within all limits"
-    BRAKED = "no velocity kept all limits, closed loops and the clearance; acceleration limits were exceeded"
-    STOPPED = "no velocity kept closed loops and the clearance; stopped at once"
+    BRAKED = (
+        "no velocity was found that keeps all limits, closed loops and the clearance; acceleration limits were exceeded"
+    )
+    STOPPED = "no velocity was found that keeps closed loops and the clearance; stopped at once"
     TOO_NEAR = (
-        "within all limits, but a pair was closer than the clearance at the start of the step; it is being separated"
+        "within all limits, but a pair was closer than the clearance at the start of the step; pairs are separated as "
+        "far as the limits permit"
     )
 
     def __repr__(self) -> str:
@@ -163,8 +166,8 @@ class TrackerState:
 
 
 LIMIT_TOLERANCE = 1e-9
-"""rad or m: largest accepted violation of a limit at the start, because solver results may violate limits by rounding;
-the value is clipped."""
+"""rad or m: largest accepted violation of a position limit at the start, because solver results may violate limits by
+rounding; the value is clipped."""
 
 
 def stopping_distance(v: float, acceleration: float, dt: float) -> float:
@@ -178,7 +181,7 @@ def stopping_distance(v: float, acceleration: float, dt: float) -> float:
 def check_start(
     mechanism: Mechanism, q: Array, v: Array, bounds: tuple[Array, Array], rates: tuple[Array, Array], dt: float
 ) -> None:
-    """Reject a start from which limits cannot be kept; clip values that exceed limits by rounding.
+    """Reject a start from which limits cannot be kept; clip values that exceed position limits by rounding.
 
     Args:
         q: (nq,) start configuration; it is clipped in place.
@@ -202,8 +205,8 @@ def check_start(
     for k, name in enumerate(space.v_names):
         if abs(v[k]) > rates[0][k]:
             raise LimitsError(
-                f"{name!r} starts at {v[k]:.6g}, above its velocity limit {rates[0][k]:.6g} (rad/s or m/s); start "
-                "slower, or change the limit with velocity="
+                f"{name!r} starts at {v[k]:.6g}, faster than its velocity limit {rates[0][k]:.6g} (rad/s or m/s); "
+                "start slower, or change the limit with velocity="
             )
     for k, i in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
         distance_to_stop = stopping_distance(abs(float(v[i])), float(rates[1][i]), dt)
@@ -221,7 +224,7 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
 
     Args:
         q: (nq,).
-        tolerance: m and rad.
+        tolerance: m and rad; the residual of joint constraints is compared with the same number.
 
     Raises:
         StructureError: a loop is not closed or a joint constraint is violated; the message contains its name.
@@ -232,22 +235,22 @@ def check_loops_closed(mechanism: Mechanism, q: Array, tolerance: float) -> None
             if error > tolerance:
                 raise StructureError(
                     f"the loop of {name!r} is not closed at the start: error {error:.3g} (m or rad); close it first, "
-                    "for example with mk.solve(mechanism)"
+                    "for example with mk.Solver(mechanism).solve(q0=q)"
                 )
     for name, relation in joint_constraint_relations(mechanism).items():
         error = float(np.abs(evaluate_relation(mechanism, relation, q)[0]).max(initial=0.0))
         if error > tolerance:
             raise StructureError(
                 f"the joint constraint {name!r} is violated at the start: error {error:.3g}; solve for it first, for "
-                "example with mk.solve(mechanism)"
+                "example with mk.Solver(mechanism).solve(q0=q)"
             )
 
 
 MIN_SEPARATION_RATE = 0.01
-"""m/s: smallest rate of separation of a pair that is too close, unless MAX_STEP_SHARE requires a smaller rate. A rate
-proportional to the violation alone would make the end of the separation slow."""
+"""m/s: smallest desired rate of separation of a pair that is too close, unless MAX_STEP_SHARE requires a smaller rate.
+A rate proportional to the violation alone would make the end of the separation slow."""
 MAX_STEP_SHARE = 0.2
-"""Ratio to the difference between distance and clearance: largest change of the distance in a step."""
+"""Largest desired change of a distance in a step, as a ratio to the difference between distance and clearance."""
 CLEARANCE_SLACK = 1e-4
 """m: tolerated violation of the clearance, because the motion within a step is curved. A larger violation is reported,
 and the pair is separated."""
@@ -268,16 +271,17 @@ def separation_rates(
 ) -> tuple[Array, Array]:
     """Desired and smallest allowed rates of change of the distances, (n,) each, m/s.
 
-    A distance that decreases at rate r while all dofs decelerate together for a time T decreases by r T / 2. Four times
-    this distance is kept in reserve, because the rates change while links rotate. Distances below the clearance must
-    increase. The smallest allowed rate applies if the desired rate is impossible: then no distance may become smaller
-    than the clearance minus CLEARANCE_SLACK, or than the current smallest distance if this is smaller.
+    A distance that decreases at rate r decreases by r T / 2 while all dofs decelerate together for a time T. The rate
+    is so small that the distance above the clearance is at least four times this decrease, because the rate changes
+    while links rotate. Distances below the clearance must increase. The smallest allowed rate applies if the desired
+    rate is impossible: then no distance may become smaller than the clearance minus CLEARANCE_SLACK, or than the
+    current smallest distance if this is smaller.
 
     Args:
         distances: (n,) distances of the pairs, m.
         clearance: m.
         stop_time: T, s.
-        recovery_rate: 1/s; share of the missing distance that is recovered per second.
+        recovery_rate: 1/s; desired rate of separation as a ratio to the missing distance.
         dt: time step, s.
     """
     max_rate, shortfall = MAX_STEP_SHARE / dt, clearance - distances
@@ -291,14 +295,14 @@ def separation_rates(
 step_kernel = kernel_module("tracking.tracking_step")
 
 MAX_CLOSURE_ERROR = 1e-8
-"""m and rad: largest loop closure error at the start."""
+"""m and rad: largest error of loop closures and joint constraints at the start."""
 EVALUATE_ONLY = -1
 """Value of the kernel argument `pair_row_count` for which only residuals are evaluated, without a step."""
 ALWAYS_NEAR_DISTANCE = 0.1
 """m: pairs closer than the clearance plus this distance are always considered."""
 STOP_DISTANCE_RATIO = 4.0
-"""Ratio to the speed of the fastest link times the stopping time: pairs closer than the clearance plus this distance
-are considered, because two links may approach each other."""
+"""Ratio of a distance to the product of the stopping time and the speed of the fastest link origin. Pairs closer than
+the clearance plus this distance are considered. A ratio above 1 is needed because two links may approach each other."""
 
 
 class Tracker:
@@ -325,11 +329,11 @@ class Tracker:
         acceleration: largest acceleration in the same form, m/s^2 and rad/s^2. None: unlimited.
         gain: 1/s, rate at which the errors of tasks without a gain decay. None: 1 / dt, which removes the whole error
             in one step if limits allow it.
-        damping: damping of velocities near singularities; elsewhere velocities are not damped.
+        damping: damping of velocities at a singularity; it falls smoothly to 0 away from singularities.
         lock: joints or dofs that must not move.
         limits: (lower, upper) by joint or dof name, which replace the limits of the mechanism; rad or m.
         avoid: a `Collider`, or obstacles and "self". Pairs that are too close, at the start or because an obstacle was
-            moved, are separated, the closest first.
+            moved, are separated as far as the limits permit.
         clearance: m, smallest allowed distance.
         allow, forbid: pairs of names that are excluded from the collision check, or included although excluded by
             default.
@@ -339,7 +343,7 @@ class Tracker:
 
     Raises:
         LimitsError: the start violates limits, or `dt` or a rate limit is not above 0.
-        StructureError: loops are not closed at the start.
+        StructureError: loops are not closed or joint constraints are violated at the start.
         ObjectiveError: there are no tasks, a gain is not above 0, or `damping` is negative.
 
     Example:
@@ -467,12 +471,12 @@ class Tracker:
         """Restart at q with velocity v; if q or v is invalid, the state does not change.
 
         Args:
-            q: (nq,) with closed loops; default: the previous start.
+            q: (nq,) with closed loops; default: q of the previous start.
             v: (nv,) rad/s or m/s; all dofs must be able to stop before their limits. Default: at rest.
 
         Raises:
-            LimitsError: q or v violates limits, or v moves a locked dof.
-            StructureError: loops are not closed at q, or the mechanism was edited.
+            LimitsError: q or v violates limits, a dof cannot stop before its limit, or v moves a locked dof.
+            StructureError: loops are not closed or joint constraints are violated at q, or the mechanism was edited.
         """
         self._check_current()
         mechanism, problem = self.mechanism, self._problem

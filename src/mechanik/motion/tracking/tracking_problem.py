@@ -67,14 +67,15 @@ class TrackingProblem:
     Attributes:
         problem: the problem.
         subproblem: its only subproblem.
-        relations: relation of each residual block; needed for residuals that are Python functions.
+        relations: relation of each residual block, for residuals that are Python functions; empty for constraints.
         table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
         options: (OPTION_COUNT,) options of the step.
         gains: (rows,) gain of each residual row, 1/s.
         previous_residuals: (rows,) residuals after the previous step, with the targets of that step.
         target_motion: (stages, columns + 1) last motion of the targets in each stage, and whether it was a jump.
         extra_jacobian: (rows + extra rows, columns) Jacobian of the distances of collision pairs, then rows with bands.
-        extra_bounds: (rows + extra rows, 4) bounds on the rates of the rows of `extra_jacobian`.
+        extra_bounds: (rows + extra rows, 4) bounds on the rates of the rows of `extra_jacobian`; for collision pairs
+            also the desired and the smallest allowed rate.
         workspaces: memory of the kernel.
         limit_codes: (columns,) code of the active limit of each column; 0: none, negative: a lower limit.
         columns: (columns,) index in v of each column that is not a slack; nv and above for joints that close loops.
@@ -223,7 +224,7 @@ def _empty_residual(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
 
 
 class JointTargetReader:
-    """Fast conversion of the target of a `JointValues` task from a dict to entries of the problem's float table.
+    """Converts the target of a `JointValues` task, a dict of floats, to entries of the problem's float table.
 
     Args:
         names: names of the joints or dofs, as in the dict.
@@ -270,7 +271,7 @@ def make_joint_target_reader(
     relations: Sequence[Relation],
     bounds: tuple[Array, Array],
 ) -> JointTargetReader | None:
-    """Reader for a `JointValues` task in which each name stands for one entry of q; None for other tasks.
+    """Reader for a `JointValues` task in which each name stands for one entry of q that may move; else None.
 
     Args:
         task_index: index of the task.
@@ -313,7 +314,7 @@ class TaskTargets:
         mechanism: the mechanism.
         tracking_problem: the compiled problem.
         objectives: the objectives as given by the user.
-        relations: relations of each compiled objective.
+        relations: relations of the compiled objective of each task.
         bounds: lower and upper limits, (nq,) each.
     """
 
@@ -345,12 +346,12 @@ class TaskTargets:
         objectives = list(self._objectives)
         if self._multi_writer is not None:
             compiled_objectives = self._tracking_problem.problem.objectives
-            writable_objectives = [
+            writer_objectives = [
                 compiled_objectives[k] if isinstance(objective, JointObjective) else objective
                 for k, objective in enumerate(objectives)
             ]
             current_objectives = self._multi_writer.objectives(
-                (*writable_objectives, compiled_objectives[-1]), self._multi_writer.initial_values
+                (*writer_objectives, compiled_objectives[-1]), self._multi_writer.initial_values
             )
             objectives = [
                 objective if isinstance(objective, JointObjective) else current_objectives[k]
