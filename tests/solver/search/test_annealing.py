@@ -11,7 +11,7 @@ from first_problem import problem_of
 import mechanik as mk
 from mechanik.errors import InvalidOperation, LimitsError, UnknownName
 from mechanik.kernels.problem_layout import LOCKED
-from mechanik.solver.methods.stochastic_methods import Annealing, random_offsets
+from mechanik.solver.methods.stochastic_methods import Annealing, random_step
 from mechanik.spatial import quaternion
 
 HAND = "panda_hand_tcp"
@@ -108,7 +108,7 @@ def test_jumps_are_uniform_within_the_limits_and_bounded_by_the_temperature():
     elbow, stretch = (list(problem.column_x).index(k) for k in (4, 5))
     problem.subproblem.packed.tables["bound_state"][stretch] = LOCKED
     problem.set_configuration(np.array([1, 0, 0, 0, 0.3, 0.1, 1, 0, 0, 0.0]))
-    steps = np.array([random_offsets(problem, 0.5) for _ in range(4000)])
+    steps = np.array([random_step(problem, 0.5) for _ in range(4000)])
     bounds = dict.fromkeys(range(problem.n), (-0.5, 0.5)) | {elbow: (-0.2, 0.5), stretch: (0.0, 0.0)}
     for k, (low, high) in bounds.items():
         assert low <= steps[:, k].min() <= steps[:, k].max() <= high

@@ -42,12 +42,13 @@ class Fabrik(Method):
     """FABRIK with joint limits: a backward pass from the goals to the base, and a forward pass that the joints allow.
 
     The backward pass is that of the paper: the new position of a joint is on the line from the new position of the next
-    joint to the old position of the joint itself; where branches meet, it is the mean over the branches. In the forward
-    pass each joint, base first, gets the value that best matches the positions of the backward pass: a spherical joint
-    gets the smallest rotation that points its link at the position; a hinge, the angle in its plane, within its limits;
-    a prismatic joint, the translation along its axis. So every iterate is a configuration within its limits. A joint
-    whose link has no length, or is on the joint's axis, uses the next positions towards the tip, with the joints
-    between fixed. A goal with a full pose moves as a rigid body; the tips of its axes are positions too.
+    joint to the old position of the joint itself; where branches meet, it is the weighted mean over the branches. In
+    the forward pass each joint, base first, gets the value that best matches the positions of the backward pass: a
+    spherical joint gets the smallest rotation that points its link at the next position; a hinge, the angle in its
+    plane, within its limits; a prismatic joint, the translation along its axis, within its limits. So every iterate is
+    a configuration within the limits. A joint whose link has no length, or is on the joint's axis, uses the next
+    positions towards the tip, as if the joints between were fixed. A link with a goal for its full pose moves as a
+    rigid body; the tips of the axes of its pose are positions too.
 
     Success on reachable targets from random starts, in one attempt, to 1e-4 m and rad: With spherical joints only, the
     method is the FABRIK of the paper. It reached 100 % of points (chains of 3 to 30 links), mostly within ten
@@ -60,8 +61,9 @@ class Fabrik(Method):
 
     Attributes:
         look_ahead: number of generations of positions that a hinge uses in addition to the first positions that it can
-            move; 0 as in the paper. None: 0 if all rotating joints between a hinge and the tips are hinges parallel to
-            it, as in a planar arm; otherwise all generations.
+            move; 0 as in the paper. A generation is all positions with the same number of rotating joints between them
+            and the hinge. None: 0 if all rotating joints between a hinge and the tips are hinges parallel to it, as in
+            a planar arm; otherwise all generations.
     """
 
     name: ClassVar[str] = "fabrik"
@@ -140,8 +142,8 @@ class Fabrik(Method):
 def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array, Array, Array]:
     """Return the goals as points: node, kind, position in the node, target position, and weight of each.
 
-    A pose becomes four points: its origin and the tips of its axes. The axes have the length at which rotations and
-    translations have the same weight ratio as in the residual.
+    A pose becomes four points: its origin and the tips of its axes. The length of the axes is the ratio of the rotation
+    weight to the position weight.
     """
     tables = problem.subproblem.packed.tables
     nodes: list[int] = []
@@ -171,14 +173,14 @@ def _limits_and_columns(problem: LeastSquaresProblem) -> tuple[Array, Array, Ind
     """Return the lower limit, upper limit and column of each entry of x; the column is -1 if the entry may not move."""
     tables, count = problem.subproblem.packed.tables, len(problem.x)
     lower, upper, columns = np.full(count, -np.inf), np.full(count, np.inf), np.full(count, -1, dtype=np.int64)
-    scalar_columns = np.flatnonzero(problem.bounded_columns)
+    scalar_columns = np.flatnonzero(problem.scalar_columns)
     scalar_x = problem.column_x[scalar_columns]
     lower[scalar_x], upper[scalar_x], columns[scalar_x] = (
         tables["lower"][scalar_columns],
         tables["upper"][scalar_columns],
         scalar_columns,
     )
-    for x_index, v in tables["spherical"].reshape(-1, 2):
-        columns[x_index] = v
+    for x_index, column in tables["spherical"].reshape(-1, 2):
+        columns[x_index] = column
     columns[np.isin(columns, np.flatnonzero(~problem.free_columns))] = -1
     return lower, upper, columns

@@ -1,10 +1,10 @@
 """Gradient methods: Jacobian transpose, gradient descent, momentum, Adam and L-BFGS-B, all within joint limits.
 
 All methods use the gradient of half the cost, from the residual and its Jacobian, and clamp their steps to the limits.
-Gradient descent can also compute the gradient by finite differences. For these, the pose of an end effector is a
-product of one matrix for each joint, O A B C D E. If the products before and after each joint are stored, a change of C
-to C' costs two multiplications, (O A B) C' (D E), for any length of the arm. The products before a joint are the poses
-of the nodes. The products after it are accumulated from the end effector to the root.
+Gradient descent can also compute the gradient by finite differences. The pose of an end effector is a product of one
+matrix for each joint, O A B C D E. If the products before and after each joint are known, a change of C to C' costs two
+multiplications, (O A B) C' (D E), for any length of the arm. The products before a joint are the poses of the nodes.
+The products after it are accumulated from the end effector to the root.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FiniteDifferenceGradient:
     """Gradient of half the cost of a problem, by forward differences.
 
     Args:
-        displacement: displacement of each joint, rad or characteristic lengths.
+        displacement: displacement of each dof, rad or characteristic lengths.
     """
 
     __slots__ = ("_columns", "_displacement", "_required_blocks", "_tables")
@@ -70,7 +70,7 @@ class FiniteDifferenceGradient:
 def unsupported_reason(problem: LeastSquaresProblem) -> str:
     """Return the reason why finite differences do not support a problem; empty if they do.
 
-    They support goals whose residual depends on one chain from the world to a link.
+    They support goals without bands whose residual depends on one chain from the world to a link.
     """
     blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks]
     if problem.closures:
@@ -86,14 +86,15 @@ gradient_kernel = kernel_module("methods.gradient_steps")
 
 
 class GradientAndBounds:
-    """Gradient of a problem, and the range of steps that the limits allow in each column.
+    """Gradient of half the cost of a problem, and the range of steps that the limits allow in each column.
 
     Args:
         differences: finite differences that replace the Jacobian; None: the Jacobian is used.
 
     Attributes:
         gradient: gradient of half the cost, (n,).
-        lower_step, upper_step: largest negative and positive step of each column, (n,); exactly 0 at a limit.
+        lower_step, upper_step: largest negative and positive step of each column, (n,); exactly 0 at a limit, and for
+            locked columns.
     """
 
     __slots__ = ("_differences", "_problem", "_tables", "gradient", "lower_step", "upper_step")
@@ -117,14 +118,15 @@ class GradientAndBounds:
 class JacobianTranspose(Method):
     """Jacobian transpose method: joints move as if the error were a force that pulls the end effector.
 
-    A step is cheap and never singular, but many steps are needed. Rotation errors are rotation vectors, not Euler
-    angles, so a step decreases the cost at every orientation.
+    A step is cheap and does not grow near singular poses, but many steps are needed. Rotation errors are rotation
+    vectors, not Euler angles, so a short step decreases the cost at every orientation.
 
     Attributes:
         step: alpha in the papers. "optimal": the best length for a linear mechanism, Buss 2009, section 5. A number:
             fixed factor on J'e, the gradient of half the cost; with a large value the steps oscillate.
-        relaxation: share of the optimal length. With 1, steps soon alternate between two directions; a slightly smaller
-            value needs half as many steps (Raydan and Svaiter 2002). Not used if `step` is a number.
+        relaxation: factor on the optimal length, above 0 and below 2. With 1, steps soon alternate between two
+            directions; a slightly smaller value needs half as many steps (Raydan and Svaiter 2002). Not used if `step`
+            is a number.
     """
 
     name: ClassVar[str] = "jacobian_transpose"
@@ -148,14 +150,14 @@ class JacobianTranspose(Method):
             raise LimitsError(f"relaxation must be above 0 and below 2, not {self.relaxation!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        bounded_gradient = GradientAndBounds(problem)
+        gradient_and_bounds = GradientAndBounds(problem)
         alpha = OPTIMAL_LENGTH if isinstance(self.step, str) else float(self.step)
         while True:
-            bounded_gradient.update()
+            gradient_and_bounds.update()
             gradient, low, high = (
-                bounded_gradient.gradient,
-                bounded_gradient.lower_step,
-                bounded_gradient.upper_step,
+                gradient_and_bounds.gradient,
+                gradient_and_bounds.lower_step,
+                gradient_and_bounds.upper_step,
             )
             length = gradient_kernel.transpose_step(
                 problem.jacobian, gradient, low, high, alpha, self.relaxation, problem.step
@@ -167,10 +169,10 @@ class JacobianTranspose(Method):
 
 
 SUFFICIENT_DECREASE = 1e-4
-"""Ratio of the decrease of the cost to the decrease predicted by the slope that a step must reach; gamma in the paper,
-with the value of the paper."""
+"""Smallest accepted ratio of the decrease of the cost to the decrease that the slope predicts; gamma in the paper, with
+the value of the paper."""
 MIN_STEP_RATIO = 1e-12
-"""Smallest share of the first step in a line search."""
+"""Smallest share of a step that a line search tries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,16 +181,16 @@ class GradientDescent(Method):
 
     Attributes:
         gradient: "analytic": from the residual and its Jacobian. "differences": from a small displacement of each
-            joint, with stored products of matrices (`FiniteDifferenceGradient`).
+            joint (`FiniteDifferenceGradient`).
         step: length of a step. "spectral": first from the curvature along the last step (Barzilai and Borwein), then
             shortened until the cost is below the largest of the last `memory` costs (Birgin, Martinez, Raydan).
-            "backtracking": first twice the last step, then shortened until the cost decreases (Armijo). A number: a
-            fixed multiple of the gradient; with a large value the steps oscillate.
-        memory: M in the paper, the number of costs for comparison; with 1 the cost never increases.
+            "backtracking": first twice the last multiple of the gradient, then shortened until the cost decreases
+            (Armijo). A number: a fixed multiple of the gradient; with a large value the steps oscillate.
+        memory: M in the paper, the number of costs for comparison with "spectral"; with 1 the cost never increases.
         largest_step: rad or characteristic lengths; largest motion of a column in a step with a line search. With
             longer steps, joints move to their limits and stay there. 0.2 was tuned on an arm of ten joints.
-        difference: displacement of a joint for a finite difference, rad or characteristic lengths. The final joint
-            values have an error of half this displacement.
+        difference: displacement of a joint for a finite difference, rad or characteristic lengths. The joint values to
+            which the method converges have an error of about this size.
     """
 
     name: ClassVar[str] = "gradient_descent"
@@ -230,23 +232,23 @@ class GradientDescent(Method):
         differences = None
         if self.gradient == "differences":
             differences = FiniteDifferenceGradient(problem, self.difference)
-        bounded_gradient = GradientAndBounds(problem, differences)
+        gradient_and_bounds = GradientAndBounds(problem, differences)
         return (
-            self._iterate_with_fixed_length(problem, bounded_gradient, self.step)
+            self._iterate_with_fixed_length(problem, gradient_and_bounds, self.step)
             if not isinstance(self.step, str)
-            else self._iterate_with_line_search(problem, bounded_gradient)
+            else self._iterate_with_line_search(problem, gradient_and_bounds)
         )
 
     def _iterate_with_fixed_length(
-        self, problem: LeastSquaresProblem, bounded_gradient: GradientAndBounds, alpha: float
+        self, problem: LeastSquaresProblem, gradient_and_bounds: GradientAndBounds, alpha: float
     ) -> Iterator[None]:
         """Iterate with steps of a fixed multiple `alpha` of the gradient."""
-        bounded_gradient.update()
+        gradient_and_bounds.update()
         while (
             gradient_kernel.gradient_step(
-                bounded_gradient.gradient,
-                bounded_gradient.lower_step,
-                bounded_gradient.upper_step,
+                gradient_and_bounds.gradient,
+                gradient_and_bounds.lower_step,
+                gradient_and_bounds.upper_step,
                 alpha,
                 problem.step,
             )
@@ -254,10 +256,10 @@ class GradientDescent(Method):
         ):
             problem.advance()
             yield
-            bounded_gradient.update()
+            gradient_and_bounds.update()
 
     def _iterate_with_line_search(
-        self, problem: LeastSquaresProblem, bounded_gradient: GradientAndBounds
+        self, problem: LeastSquaresProblem, gradient_and_bounds: GradientAndBounds
     ) -> Iterator[None]:
         """Iterate with a line search in each step."""
         is_spectral = self.step == "spectral"
@@ -265,25 +267,27 @@ class GradientDescent(Method):
         last_gradient, last_x = np.zeros(problem.n), problem.x.copy()
         alpha = share = 0.0
         while True:
-            bounded_gradient.update()
+            gradient_and_bounds.update()
             if share == 0.0:
                 alpha = MAX_LENGTH
             elif is_spectral:
-                alpha = gradient_kernel.spectral_length(bounded_gradient.gradient, last_gradient, share, problem.step)
+                alpha = gradient_kernel.spectral_length(
+                    gradient_and_bounds.gradient, last_gradient, share, problem.step
+                )
             else:
                 alpha *= 2.0 * share
-            alpha = min(alpha, gradient_kernel.longest_step_length(bounded_gradient.gradient, self.largest_step))
+            alpha = min(alpha, gradient_kernel.longest_step_length(gradient_and_bounds.gradient, self.largest_step))
             derivative = gradient_kernel.gradient_step(
-                bounded_gradient.gradient,
-                bounded_gradient.lower_step,
-                bounded_gradient.upper_step,
+                gradient_and_bounds.gradient,
+                gradient_and_bounds.lower_step,
+                gradient_and_bounds.upper_step,
                 alpha,
                 problem.step,
             )
             if not derivative < 0.0:
                 return
             cost, max_cost, share = problem.cost, max(recent_costs), 1.0
-            last_gradient[:], last_x[:] = bounded_gradient.gradient, problem.x
+            last_gradient[:], last_x[:] = gradient_and_bounds.gradient, problem.x
             problem.advance()
             while not problem.cost <= max_cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
                 share = shortened_share(share, derivative, 0.5 * (problem.cost - cost))
@@ -299,7 +303,7 @@ class GradientDescent(Method):
 def shortened_share(share: float, slope: float, rise: float) -> float:
     """Return the next share of a step in a line search.
 
-    It minimizes the parabola through the known values, and is at least a tenth and at most half of `share`.
+    The share minimizes the parabola through the known values, but is at least a tenth and at most half of `share`.
 
     Args:
         share: share that was tried.
@@ -316,8 +320,8 @@ class Momentum(Method):
     """Gradient descent with momentum (heavy ball): each step continues with a share of the last velocity.
 
     Attributes:
-        alpha: factor on the gradient that is added to the velocity. None: the inverse of the sum of squares of the
-            Jacobian; this is at most the inverse of the largest curvature, so it is never too large.
+        alpha: factor on the negative gradient that is added to the velocity. None: the inverse of the sum of squares of
+            the Jacobian; this is at most the inverse of the largest curvature of the linear model's cost.
         beta: share of the last velocity. 0.98 was tuned on random targets of five arms, with `restart`; without it
             0.9 is better.
         nesterov: whether to evaluate the gradient after the velocity step, as Nesterov does; if False, before it, as
@@ -349,13 +353,13 @@ class Momentum(Method):
         check_flags(self, "nesterov", "restart")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        bounded_gradient, velocity = GradientAndBounds(problem), np.zeros(problem.n)
+        gradient_and_bounds, velocity = GradientAndBounds(problem), np.zeros(problem.n)
         alpha = RATE_BY_JACOBIAN if self.alpha is None else float(self.alpha)
         while True:
-            bounded_gradient.update()
+            gradient_and_bounds.update()
             max_motion = gradient_kernel.momentum_step(
-                problem.jacobian, bounded_gradient.gradient, bounded_gradient.lower_step,
-                bounded_gradient.upper_step, alpha, self.beta, self.nesterov, self.restart, velocity, problem.step,
+                problem.jacobian, gradient_and_bounds.gradient, gradient_and_bounds.lower_step,
+                gradient_and_bounds.upper_step, alpha, self.beta, self.nesterov, self.restart, velocity, problem.step,
             )  # fmt: skip
             if max_motion == 0.0:
                 return
@@ -369,7 +373,7 @@ class Adam(Method):
 
     Attributes:
         alpha: rad or characteristic lengths; approximate motion of a joint in the first steps. The paper's 0.001 is for
-            networks; 0.1 was tuned on random targets of five arms.
+            neural networks; 0.1 was tuned on random targets of five arms.
         beta1, beta2: decay rates of the averages of the gradient and of its square; the paper's values.
         epsilon: added to the root of the average square of the gradient, against division by 0; the paper's value.
     """
@@ -395,15 +399,15 @@ class Adam(Method):
                 raise LimitsError(f"{name} must be from 0 to below 1, not {value!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        bounded_gradient, first_moment, second_moment = (
+        gradient_and_bounds, first_moment, second_moment = (
             GradientAndBounds(problem),
             np.zeros(problem.n),
             np.zeros(problem.n),
         )
         for t in count(1):
-            bounded_gradient.update()
+            gradient_and_bounds.update()
             max_motion = gradient_kernel.adam_step(
-                bounded_gradient.gradient, bounded_gradient.lower_step, bounded_gradient.upper_step,
+                gradient_and_bounds.gradient, gradient_and_bounds.lower_step, gradient_and_bounds.upper_step,
                 self.alpha, self.beta1, self.beta2, self.epsilon, float(t), first_moment, second_moment, problem.step,
             )  # fmt: skip
             if max_motion == 0.0:
@@ -416,9 +420,9 @@ class Adam(Method):
 class LimitedMemoryBFGS(Method):
     """L-BFGS-B: quasi-Newton steps within the limits, with the curvature estimated from the last steps.
 
-    The curvature is estimated as in the paper. Limits are handled more simply: columns at a limit whose step would
-    leave the limits are removed; the step of the other columns is clamped to the limits and then shortened until the
-    cost decreases. The paper first follows the projected gradient to find the active limits.
+    The curvature is estimated as in the paper. Limits are handled more simply: columns at a limit that the negative
+    gradient would move outwards are removed; the step of the other columns is clamped to the limits and then shortened
+    until the cost decreases. The paper first follows the projected gradient to find the active limits.
 
     Attributes:
         m: number of stored steps.
@@ -446,8 +450,8 @@ class LimitedMemoryBFGS(Method):
             raise LimitsError(f"largest_step must be above 0, not {largest_step!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        n, bounded_gradient = problem.n, GradientAndBounds(problem)
-        steps, gradient_changes, coefficients, free_columns = (
+        n, gradient_and_bounds = problem.n, GradientAndBounds(problem)
+        steps, gradient_changes, coefficients, is_free = (
             np.zeros((self.m, n)),
             np.zeros((self.m, n)),
             np.zeros((2, self.m)),
@@ -455,17 +459,17 @@ class LimitedMemoryBFGS(Method):
         )
         last_gradient, last_x = np.zeros(n), problem.x.copy()
         stored_count = newest_index = 0
-        bounded_gradient.update()
+        gradient_and_bounds.update()
         while True:
             derivative = gradient_kernel.quasi_newton_step(
-                problem.jacobian, bounded_gradient.gradient, bounded_gradient.lower_step,
-                bounded_gradient.upper_step, steps, gradient_changes, coefficients, free_columns, stored_count,
+                problem.jacobian, gradient_and_bounds.gradient, gradient_and_bounds.lower_step,
+                gradient_and_bounds.upper_step, steps, gradient_changes, coefficients, is_free, stored_count,
                 newest_index, self.largest_step, problem.step,
             )  # fmt: skip
             if not derivative < 0.0:
                 return
             cost, share = problem.cost, 1.0
-            last_gradient[:], last_x[:] = bounded_gradient.gradient, problem.x
+            last_gradient[:], last_x[:] = gradient_and_bounds.gradient, problem.x
             problem.advance()
             while not problem.cost <= cost + 2.0 * SUFFICIENT_DECREASE * share * derivative and not problem.is_met:
                 share = shortened_share(share, derivative, 0.5 * (problem.cost - cost))
@@ -480,7 +484,7 @@ class LimitedMemoryBFGS(Method):
                 stored_count = 0  # the stored curvature does not fit here: continue without it
                 continue
             yield
-            bounded_gradient.update()
+            gradient_and_bounds.update()
             newest_index, stored_count = (newest_index + 1) % self.m, min(stored_count + 1, self.m)
             np.multiply(problem.step, share, out=steps[newest_index])
-            np.subtract(bounded_gradient.gradient, last_gradient, out=gradient_changes[newest_index])
+            np.subtract(gradient_and_bounds.gradient, last_gradient, out=gradient_changes[newest_index])

@@ -1,8 +1,9 @@
 """Least-squares methods: damped, selectively damped and error-damped steps, the pseudo-inverse, and Newton-Raphson.
 
-A step s reduces |e + J s|, the linear model with residual e and Jacobian J. Two methods can clip large errors first
-(ClampMag of Buss and Kim 2005). Columns at a limit that the step would move outwards are removed, and the step is
-computed again. Methods that support soft objectives reduce them in the null space of the required objectives.
+A step reduces |e + J step|, the linear model with residual e and Jacobian J; s_i are the singular values of J, u_i and
+v_i its singular vectors. Some methods can clip large errors first (ClampMag of Buss and Kim 2005). Columns at a limit
+that the step would move outwards are removed, and the step is computed again. Methods that support soft objectives
+reduce them in the null space of the required objectives.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ least_squares_kernel = kernel_module("methods.least_squares_steps")
 
 
 class LinearModel:
-    """Linear model of a step, e + J s, with clipped errors and active limits.
+    """Linear model of a step, e + J step, with clipped errors and active limits.
 
     Attributes:
-        e, J: required residual (m,) and its Jacobian (m, n), in the units of the problem: weighted, lengths divided by
-            the characteristic length.
+        e, J: required residual (m,), clipped, and its Jacobian (m, n), zero in removed columns; in the units of the
+            problem: weighted, lengths divided by the characteristic length.
         effectors: first row and end row of each effector, (g, 2): the lengths of a goal are an effector, and its angles
             are another.
         step: step of the problem, (n,).
@@ -87,7 +88,10 @@ class LinearModel:
             self._soft_J[:] = problem.soft_jacobian
 
     def solve(self, write_step: Callable[[], object], hold_at_limits: bool) -> None:
-        """Call `write_step`; with `hold_at_limits`, remove columns at a limit that would move outwards, and repeat."""
+        """Call `write_step`; with `hold_at_limits`, repeat it until no column at a limit moves outwards.
+
+        Columns that would move outwards are removed; a removed column is released if it would move inwards.
+        """
         write_step()
         if hold_at_limits:
             problem = self._problem
@@ -99,7 +103,10 @@ class LinearModel:
                 write_step()
 
     def spectral_step(self, damping: float, rank_tolerance: float = 0.0) -> None:
-        """Write the damped least-squares step by singular values; without damping, the pseudo-inverse step."""
+        """Write the damped least-squares step by singular values; without damping, the pseudo-inverse step.
+
+        Singular values up to `rank_tolerance` times the largest count as zero.
+        """
         least_squares_kernel.spectral_step(self.e, self.J, damping, rank_tolerance, self.U, self.s, self.V, self.step)
 
     def add_soft_step(self, gain: float, damping: float, rank_tolerance: float) -> None:
@@ -144,12 +151,11 @@ def _find_effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: flo
 
 
 RANK_TOLERANCE = 1e-9
-"""Ratio to the largest singular value below which a direction is in the null space; soft objectives may change goals by
-this ratio."""
+"""Singular values up to this ratio of the largest count as zero: soft objectives may move along their vectors."""
 
 
 class NormalEquations:
-    """Damped steps of a linear model by Cholesky's method, or by singular values if the factorization fails."""
+    """Damped steps of a linear model by Cholesky's method; by singular values if the factorization fails."""
 
     def __init__(self, model: LinearModel) -> None:
         k = len(model.s)
@@ -159,7 +165,7 @@ class NormalEquations:
         """Write the damped step to the model.
 
         Args:
-            squared_damping: lambda squared, added to the diagonal.
+            squared_damping: added to the diagonal of J J' or J'J.
         """
         model = self._model
         if not least_squares_kernel.damped_step(model.e, model.J, squared_damping, self._A, self._y, model.step):
@@ -174,8 +180,8 @@ class DampedLeastSquares(Method):
 
     Attributes:
         damping: lambda, in units of the residual: weighted, lengths divided by the characteristic length, angles in
-            rad. The paper leaves it to the user. Near a solution each step multiplies an error along u_i by lambda^2 /
-            (s_i^2 + lambda^2).
+            rad. The paper leaves it to the user. Near a solution each step multiplies an error along a singular vector
+            u_i by lambda^2 / (s_i^2 + lambda^2), where s_i is the singular value.
         svd: compute each step from singular values instead of the normal equations; slower, same result within
             rounding.
         D_max, D_max_angle: m and rad; larger errors of goals are clipped to these values (ClampMag in the paper).
@@ -321,10 +327,11 @@ class Sugihara(Method):
 class PseudoInverse(Method):
     """Undamped pseudo-inverse: step = -J^+ e, the smallest step that meets the goals of the linear model.
 
-    Near a singular pose the step is large in directions that reduce the error little, so the mechanism jumps; far from
-    a goal the step overshoots. Neither happens with the small increments along a path in Whitney's paper; a finite
-    `gamma_max` has the same effect. With 45 degrees, 56 % instead of 26 % of 700 random targets of a UR5 are reached in
-    one attempt, and 47 % instead of 33 % of a Panda.
+    If the goals of the linear model cannot be met, it is the smallest step that comes nearest to them. Near a singular
+    pose the step is large in directions that reduce the error little, so the mechanism jumps; far from a goal the step
+    overshoots. Whitney's paper makes small increments along a path instead; here a finite `gamma_max` limits the step.
+    With 45 degrees, 56 % instead of 26 % of 700 random targets of a UR5 are reached in one attempt, and 47 % instead of
+    33 % of a Panda.
 
     Attributes:
         rank_tolerance: singular values below this share of the largest count as zero.
@@ -373,12 +380,13 @@ class PseudoInverse(Method):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectivelyDamped(Method):
-    """Selectively damped least squares: the pseudo-inverse step with each singular vector limited to its own gamma_i.
+    """Selectively damped least squares: the pseudo-inverse step with its part along each singular vector limited.
 
-    For singular vectors u_i, v_i: gamma_i = min(1, N_i / M_i) gamma_max, where N_i is how far u_i moves the effectors
-    and M_i how far v_i / s_i would move them if joints could not cancel each other. Each goal is two effectors: its
-    lengths and its angles, in units of the residual; the paper has positions only. Longer vectors are clamped to
-    gamma_i; the authors' program scales them by gamma_i / (gamma_i + length) instead.
+    The limit for v_i is gamma_i = min(1, N_i / M_i) gamma_max, where N_i is how far u_i moves the effectors, and M_i
+    how far v_i / s_i would move them if joints could not cancel each other; u_i, v_i and s_i are the singular vectors
+    and values of J. Each goal is two effectors: its lengths and its angles, in units of the residual; the paper has
+    positions only. A part in which a joint moves farther than gamma_i is scaled down to gamma_i; the authors' program
+    scales every part by gamma_i / (gamma_i + length) instead.
 
     Attributes:
         gamma_max: rad or characteristic lengths; largest motion of a joint in a step. 45 degrees is the value in the
@@ -423,18 +431,18 @@ class SelectivelyDamped(Method):
 
 
 ARMIJO_RATIO = 1e-4
-"""Ratio of the decrease of the cost to the decrease predicted by the slope that a step must reach (alpha of Dennis and
+"""Smallest accepted ratio of the decrease of the cost to the decrease that the slope predicts (alpha of Dennis and
 Schnabel)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newton(Method):
-    """Newton-Raphson with a line search: a damped pseudo-inverse step, shortened until the sum of squares decreases.
+    """Newton-Raphson with a line search: a damped pseudo-inverse step, shortened until the cost decreases enough.
 
     The method follows NewtonRoot of KrisLibrary, which Klampt uses. Singular values are damped as 1 / (s + lambda).
     Joints at a limit that the step would move outwards are removed. The step is shortened by quadratic and then cubic
-    interpolation (Dennis and Schnabel 1983, A6.3.1) and clamped to the limits at each trial. The method ends when the
-    step is shorter than `tolx`.
+    interpolation (Dennis and Schnabel 1983, A6.3.1) and clamped to the limits at each trial. The method ends when no
+    joint would move by `tolx`.
 
     Differences from Klampt: Klampt removes joints once, by the sign of the gradient. This method removes them by the
     sign of the step, repeats this until no further joint is removed, and may release joints again. Klampt also moves
@@ -447,13 +455,13 @@ class Newton(Method):
     the line search shortens them.
 
     Attributes:
-        damping: lambda, added to singular values; in units of the residual. 0.01 is Klampt's value. With 0.1 more
+        damping: lambda, added to the singular values, in their units. 0.01 is Klampt's value. With 0.1 more
             random targets are reached in one attempt (50 % instead of 43 % of a UR5), with more iterations for each
             target (16 instead of 12).
-        step_max: longest step, as a multiple of the number of joints or of the norm of q, whichever is larger. 10 is
+        step_max: longest step, as a multiple of the number of columns or of the norm of x, whichever is larger. 10 is
             Klampt's value; longer steps come from singular values far below lambda.
-        tolx: rad or characteristic lengths; a shorter step ends the method. Klampt uses a hundredth of the tolerance;
-            here it is a hundredth of the closure tolerance.
+        tolx: rad or characteristic lengths; the method ends if the shortened step moves every joint by less. Klampt
+            uses a hundredth of the tolerance; here it is a hundredth of the closure tolerance.
     """
 
     name: ClassVar[str] = "newton"
@@ -519,7 +527,7 @@ def _line_search_minimizer(share: float, rise: float, last_share: float, last_ri
 
     Args:
         share, rise: share of the step in this trial, and the increase of half the cost there.
-        last_share, last_rise: the same for the previous trial; 0 if there is none.
+        last_share, last_rise: the same for the previous trial; `last_share` is 0 if there is none.
         slope: derivative of half the cost along the step.
     """
     if not (math.isfinite(rise) and math.isfinite(last_rise)):

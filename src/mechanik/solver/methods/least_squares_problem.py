@@ -47,7 +47,7 @@ class LeastSquaresProblem:
             name.
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
-        n: number of columns; each column is a dof that may move.
+        n: number of columns; each column is a dof that the residuals depend on. Locked dofs have columns of zeros.
         x: state of the method: q (nq,), then internal entries, such as slack variables of bands.
         residual: required residual at x, (m,): closures first, then goals.
         jacobian: Jacobian of `residual`, (m, n).
@@ -58,8 +58,7 @@ class LeastSquaresProblem:
         column_x: index in x of each column, (n,); negative for the columns of spherical joints.
         scale: change of x for a unit of each column, (n,): 1 rad or the characteristic length in m, times the mobility
             weight of the dof.
-        bounded_columns: mask of the columns of scalar dofs, whose limits may be infinite, (n,); False for spherical
-            joints.
+        scalar_columns: mask of the columns of scalar dofs, (n,); False for spherical joints, which have no limits.
         q_lower, q_upper: limits of this solve, (nq,).
         deadline: time of `time.perf_counter`, s; methods with long iterations check the deadline.
         cache: data about the mechanism that a method stores for the next call.
@@ -85,7 +84,7 @@ class LeastSquaresProblem:
         packed = subproblem.packed
         self._ints, self._floats, tables = packed.ints, packed.floats, packed.tables
         stages = tables["stages"].reshape(-1, STAGE_INTS)
-        # SOFT_END ends the blocks that a stage minimises, required or not; `is_optional`: stage of soft objectives
+        # the blocks from HARD_END to SOFT_END are those that a stage minimises, whether or not they are required
         required_stages = [k for k, is_optional in enumerate(subproblem.is_optional) if not is_optional]
         self.levels = sum(
             stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required_stages
@@ -97,7 +96,7 @@ class LeastSquaresProblem:
         self.has_soft_above_required = any(is_optional for is_optional in subproblem.is_optional[: required_stages[-1]])
         """Whether a soft objective has a higher priority than a required one."""
         self.closures = int(stages[0, SOFT_END])
-        """Number of closure blocks; they come first."""
+        """Number of blocks of closures, joint constraints and swing limits; they come first."""
         blocks = tables["blocks"].reshape(-1, BLOCK_INTS)
         row_counts = blocks[:, ROW_COUNT].tolist()
         m, n = sum(row_counts[: self._required_blocks]), int((packed.columns >= 0).sum())
@@ -110,7 +109,7 @@ class LeastSquaresProblem:
         self._full_step: Array = tables["step"]
         self.column_x: np.ndarray[Any, Any] = tables["column_x"][:n]
         self.scale: Array = tables["scale"][:n]
-        self.bounded_columns = self.column_x >= 0
+        self.scalar_columns = self.column_x >= 0
         self.cost, self.is_met, self.deadline = np.inf, False, np.inf
         self.cache: dict[str, object] = {}
         self._has_python_functions = packed.sizes["functions"] > 0
@@ -122,7 +121,7 @@ class LeastSquaresProblem:
         bounds: tuple[Array, Array],
         rng: np.random.Generator | None,
     ) -> None:
-        """Set the objectives, limits and random generator of a call; the tables of the subproblem must be current."""
+        """Set the objectives, limits and random generator of a call, whose targets and limits the tables contain."""
         self.objectives, self.relations = objectives, relations
         self.q_lower, self.q_upper = bounds
         self._rng = rng
@@ -199,7 +198,7 @@ class LeastSquaresProblem:
             self.is_met = met_flag == 1.0
 
     def evaluate(self) -> None:
-        """Evaluate residual and Jacobian at x."""
+        """Evaluate residual, Jacobian and cost at x, and whether the problem is met."""
         if self._has_python_functions:
             self._run_evaluation(EVALUATE, 0.0, STATE_BUFFER)
             evaluate_python_residuals(self.mechanism, self.subproblem, self.relations, self.mechanism.nq)
@@ -229,7 +228,7 @@ class LeastSquaresProblem:
         return cost
 
     def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
-        """Descend with Levenberg-Marquardt from the present state and return the status; the cost never increases."""
+        """Descend with Levenberg-Marquardt from the present state, and return the status."""
         from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
         from mechanik.solver.options import Options
 
@@ -245,7 +244,7 @@ class LeastSquaresProblem:
         return status
 
     def are_loops_closed(self) -> bool:
-        """Return whether every loop is closed."""
+        """Return whether every loop is closed, and joint constraints and swing limits hold."""
         return (
             self.closures == 0
             or self._run_evaluation(DENSIFY, 0.0, STATE_BUFFER, required_blocks=self.closures)[1] == 1.0
@@ -262,5 +261,5 @@ class LeastSquaresProblem:
 
     def _distance_to_bound(self, table: str, unbounded: float) -> Array:
         bound = self.subproblem.packed.tables[table][: self.n]
-        values = self.x[np.where(self.bounded_columns, self.column_x, 0)]
-        return np.where(self.bounded_columns, (bound - values) / self.scale, unbounded)
+        values = self.x[np.where(self.scalar_columns, self.column_x, 0)]
+        return np.where(self.scalar_columns, (bound - values) / self.scale, unbounded)

@@ -1,7 +1,8 @@
 """Levenberg-Marquardt on the configuration manifold, with joint limits, loop closure and strict priority levels.
 
-The cost never increases: a step is accepted only if it decreases the cost and the loops are closed. The iteration is
-compiled: its loop is in `kernels/descent.py`, and its step in `kernels/bounded_step.py`.
+Apart from trial steps, which are undone if they do not help, a step is accepted only if it decreases the cost and the
+loops are closed. The iteration is compiled: its loop is in `kernels/descent.py`, and its step in
+`kernels/bounded_step.py`.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ class LevenbergMarquardt(Method):
     """Damped Gauss-Newton steps with limits, loop closure and strict priority levels; the default method.
 
     Attributes:
-        damping: None: adapted to the quality of the linear model, as Levenberg and Marquardt do. A number: fixed, in
-            units of the weighted residual; increased only if a step would increase the cost.
+        damping: weight of the squared step length, in squared units of the weighted residual. None: adapted to the
+            quality of the linear model, as Levenberg and Marquardt do. A number: fixed; increased only if a step would
+            increase the cost.
         largest_error, largest_angle_error: m and rad; larger errors of goals are clipped to this. Infinite by default.
-        perturbation: rad; size of a step away from a stationary pose, such as a straight arm. 0: no such step.
+        perturbation: rad or characteristic lengths; size of a step away from a stationary pose, such as a straight arm.
+            0: no such step.
         max_perturbations: maximum number of perturbations before a level ends. Large perturbations act like restarts:
             the solution may be on another branch.
-        svd: compute each step from singular values instead of Cholesky's method; slower, same result within rounding.
+        svd: compute each step from eigenvalues instead of Cholesky's method; slower, same result within rounding.
     """
 
     name: ClassVar[str] = "lm"
@@ -74,7 +77,7 @@ class LevenbergMarquardt(Method):
         """Accept every problem."""
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        """Run one compiled iteration between two yields, for use as the local method of another method.
+        """Run one compiled iteration before each yield, for use as the local method of another method.
 
         `Solver` does not call this: it runs the whole loop compiled, which is faster.
         """

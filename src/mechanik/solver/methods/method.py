@@ -1,8 +1,7 @@
 """Base class of iterative methods, validation of their options, and the driver of an attempt.
 
-A method is a frozen dataclass: its fields are its options, named as in the paper of the method, and `iterate` is a
-generator that makes one iteration between two yields. `run_method` handles the deadline, callbacks, history and
-stopping rules for all methods.
+A method is a frozen dataclass: its fields are its options, and `iterate` is a generator that makes one iteration before
+each yield. `run_method` handles the deadline, callbacks, history and stopping rules of methods that iterate in Python.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Method(ABC):
     A subclass sets the class attributes and implements `iterate`.
 
     Attributes:
-        name: name for `Solver(..., solver=name)`.
+        name: short name; `Solver(..., solver=name)` selects a method of `METHODS`.
         title: name for messages.
         citation: the paper.
         default_iterations: maximum number of iterations if the caller gives none.
@@ -79,11 +78,12 @@ class Method(ABC):
 
     @abstractmethod
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
-        """Improve the state of the problem, by one iteration between two yields.
+        """Improve the state of the problem, by one iteration before each yield.
 
-        The driver stops the generator once the problem is met and, for a method that supports soft objectives, the soft
-        cost no longer decreases. The generator may return if there is no more progress. It may yield a status code of
-        `kernels/state_layout.py` to end the attempt with this status.
+        The driver stops the generator at the maximum number of iterations or at the deadline, and once the problem is
+        met and, for a method that supports soft objectives, the soft cost no longer decreases. The generator may return
+        if there is no more progress. It yields None, or a status code of `kernels/state_layout.py`, a float, to end the
+        attempt with this status.
 
         Args:
             problem: the problem; write `problem.step` and call `problem.advance`.
@@ -128,7 +128,7 @@ def check_positive(method: Method, *names: str) -> None:
 
 
 def check_non_negative(method: Method, *names: str) -> None:
-    """Raise `LimitsError` if an option is below 0."""
+    """Raise `LimitsError` if an option is below 0; infinity is allowed."""
     for name in names:
         if not _option_value(method, name) >= 0.0:
             raise LimitsError(f"{name} cannot be below 0, but is {getattr(method, name)!r}")
@@ -157,8 +157,8 @@ def _option_value(method: Method, name: str) -> float:
 
 SOFT_PATIENCE_ITERATIONS, SOFT_PROGRESS_RATIO = 3, 0.999
 """Once the required objectives are met, an attempt ends after SOFT_PATIENCE_ITERATIONS successive iterations that do
-not reduce the soft cost to SOFT_PROGRESS_RATIO times its best value. More patience improves soft objectives and costs
-iterations.
+not reduce the soft cost below SOFT_PROGRESS_RATIO times its best value. More patience improves soft objectives and
+costs iterations.
 """
 
 
@@ -170,7 +170,8 @@ def run_method(
     The report is written to the table `report` of the subproblem, in the kernel's format.
 
     Args:
-        keeps_best: whether to return the best configuration of the attempt instead of the last one.
+        keeps_best: whether to return the best configuration of the attempt instead of the last one. If the method
+            yields a status, the last one is returned.
     """
     max_iterations = method.default_iterations if options.max_iterations is None else options.max_iterations
     nq = problem.mechanism.nq
@@ -220,7 +221,10 @@ def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
 
 
 def _final_status(problem: LeastSquaresProblem, status: float, options: Options) -> float:
-    """Return the final status of an attempt: NOT_CLOSED if a loop is not closed, CLOSEST at a stationary point."""
+    """Return the final status of an attempt that does not meet the problem.
+
+    It is NOT_CLOSED if a loop is not closed, CLOSEST at a stationary point, and otherwise `status`.
+    """
     if not problem.are_loops_closed():
         return NOT_CLOSED
     if status in (STALLED, TIMEOUT):

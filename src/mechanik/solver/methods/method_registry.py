@@ -70,11 +70,11 @@ def make_method(solver: str | Method, options: dict[str, Any]) -> tuple[Method, 
 
 
 def select_fallback_method(problems: Sequence[LeastSquaresProblem]) -> tuple[Method | None, str]:
-    """Return the method to use if Levenberg-Marquardt fails from the start, or None, and a sentence with the reason.
+    """Return the method to use if Levenberg-Marquardt fails from the given start, or None, and the reason as text.
 
     Levenberg-Marquardt is the fastest in `docs/comparison.md` and supports every problem, so it comes first. It may end
-    in a local minimum or at a limit. A closed form has neither problem, but takes 50 times as long. So it comes second,
-    for arms that have a closed form.
+    in a local minimum or at a limit. A closed form does neither, but takes longer, so it comes second, for arms that
+    have one.
     """
     main_method, closed_form = make_method("lm", {})[0], make_method("closed_form", {})[0]
     first_sentence = f"{main_method.title} first: it is the fastest and supports every problem"

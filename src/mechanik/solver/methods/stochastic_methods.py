@@ -26,7 +26,7 @@ PROGRESS_WINDOW = 5
 the cost.
 """
 PROGRESS_RATIO = 0.995
-"""A descent ends if the ratio of the cost after a window to the cost before the window is above this; at this rate the
+"""A descent ends if the ratio of the best cost after a window to that before the window is above this; at this rate the
 descent would take thousands of iterations.
 """
 
@@ -46,9 +46,10 @@ def local_method(local: str | Method) -> Method:
 
 
 def descend_with(problem: LeastSquaresProblem, method: Method, iterations: int, is_patient: bool = False) -> None:
-    """Descend with a method until the problem is met, or up to `iterations` or the deadline; end at the best state.
+    """Descend with a method until the problem is met or there is little progress, and end at the best state.
 
     Args:
+        iterations: maximum number of iterations; the deadline of the problem may end the descent earlier.
         is_patient: whether to continue if there is little progress.
     """
     if isinstance(method, LevenbergMarquardt) and method == LevenbergMarquardt():
@@ -110,7 +111,8 @@ class Annealing(Method):
             first jump.
         cooling: factor on the temperature after each jump.
         jumps: number of jumps after which the temperature is reset.
-        descent: maximum number of iterations of the local method after each jump. None: a fifth of its default.
+        descent: maximum number of iterations of the local method after each jump; five times as many at the start and
+            after a new best state. None: a fifth of the default of the local method.
     """
 
     name: ClassVar[str] = "annealing"
@@ -152,7 +154,7 @@ class Annealing(Method):
         while True:
             temperature = self.temperature
             for _ in range(self.jumps):
-                problem.step[:] = jump = random_offsets(problem, temperature)
+                problem.step[:] = jump = random_step(problem, temperature)
                 problem.advance()
                 descend_with(problem, local, descent)
                 if not problem.is_met and problem.cost < best_error * best_error:
@@ -170,7 +172,7 @@ class Annealing(Method):
                 yield
 
 
-def random_offsets(problem: LeastSquaresProblem, size: float) -> Array:
+def random_step(problem: LeastSquaresProblem, size: float) -> Array:
     """Return a uniform random step (n,) of up to `size` in each column, within the limits.
 
     Units are rad or characteristic lengths. Locked columns stay at 0. The three columns of a spherical joint are a
@@ -196,11 +198,11 @@ class Population:
 
     def __init__(self, problem: LeastSquaresProblem, count: int) -> None:
         self.problem = problem
-        # columns with a scalar in x; the columns of spherical joints are rotated instead
-        self._scalar_columns = np.flatnonzero(problem.bounded_columns)
+        # the other columns are those of spherical joints, whose quaternions are rotated
+        self._scalar_columns = np.flatnonzero(problem.scalar_columns)
         self._scalar_x = problem.column_x[self._scalar_columns]
         quaternions = problem.subproblem.packed.tables["spherical"].reshape(-1, 2)
-        self._quaternions: list[tuple[int, int]] = [(int(k), int(v)) for k, v in quaternions]
+        self._quaternions: list[tuple[int, int]] = [(int(k), int(column)) for k, column in quaternions]
         span = problem.upper - problem.lower
         self.span = np.where(np.isfinite(span), span, 2.0 * math.pi)
         self.x, self.cost = np.tile(problem.x, (count, 1)), np.full(count, problem.cost)
@@ -231,8 +233,8 @@ class Population:
         lower_step = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper - span, -0.5 * span))
         upper_step = np.where(np.isfinite(upper), upper, lower_step + span)
         steps = lower_step + (upper_step - lower_step) * rng.random((count, problem.n))
-        for _, v in self._quaternions:
-            steps[:, v : v + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
+        for _, column in self._quaternions:
+            steps[:, column : column + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
         self._move(range(first_index, len(self.x)), np.broadcast_to(self._start_x, (count, len(self._start_x))), steps)
         self.momentum[first_index:] = 0.0
 
@@ -271,9 +273,9 @@ class Population:
         steps[:, self._scalar_columns] = (x_b[:, self._scalar_x] - x_a[:, self._scalar_x]) / self.problem.scale[
             self._scalar_columns
         ]
-        for k, v in self._quaternions:
+        for k, column in self._quaternions:
             rotation = quaternion.multiply(quaternion.conjugate(x_a[:, k : k + 4]), x_b[:, k : k + 4])
-            steps[:, v : v + 3] = quaternion.log(rotation)
+            steps[:, column : column + 3] = quaternion.log(rotation)
         return steps
 
     def _move(self, indices: range, starts: Array, steps: Array) -> None:
@@ -290,25 +292,25 @@ class Population:
 
 
 BEST_DESCENT_FACTOR = 10
-"""Ratio of the descent iterations of the best individual to those of other elites, so that the best can converge."""
+"""Ratio of the descent iterations of the best individual to those of another elite, so that the best can converge."""
 IMPROVEMENT_RATIO = 0.99
 """A generation makes progress if the ratio of its best cost to the best cost at the last progress is below this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolution(Method):
-    """Memetic evolution: an iteration is a generation, and the state is the best so far: closed loops first, then cost.
+    """Memetic evolution: an iteration is a generation, and its result is the best state so far.
 
-    The first iteration is a descent from the start. If it does not meet the goals, a random population is created. The
-    elites of a generation descend and survive; children replace all other individuals. Two parents are drawn by rank,
-    and each value of the child is drawn between their values. To this are added a share of the step of the first parent
-    and a step towards the best of three drawn individuals (adoption). Values mutate more often and farther if the
-    parents are close to extinction, that is, if their cost is high within the population. If the best individual no
-    longer improves, a random population replaces all individuals; only the best state so far is stored. All steps are
-    on the configuration manifold: quaternions are rotated.
+    The first iteration is a descent from the start. If it does not meet the goals, a population is created from its
+    result and random states. The elites of a generation descend and survive; children replace all other individuals.
+    Two parents are drawn by rank, and each value of the child is drawn between their values. To this are added a share
+    of the step of the first parent and a step towards the best of three drawn individuals (adoption). Values mutate
+    more often and farther if the parents are close to extinction, that is, if their cost is high within the population.
+    If the best individual no longer improves, random states replace all individuals; only the best state so far is
+    stored. All steps are on the configuration manifold: quaternions are rotated.
 
-    If there are loops, the local method closes them. A state with closed loops is preferred as the best state so far;
-    the population is sorted by cost alone.
+    If there are loops, the local method closes them. The best state so far is one with closed loops, if there is any,
+    of the lowest cost; the population is sorted by cost alone.
 
     Attributes:
         population: number of individuals.
