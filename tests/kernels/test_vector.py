@@ -13,7 +13,7 @@ from compiled_kernels import compiled  # noqa: E402
 
 bounded_sincos, vector = compiled("nodes").bounded_sincos, compiled("vector")
 LANES, eight_doubles, eight_floats, lanes_of = vector.LANES, vector.eight_doubles, vector.eight_floats, vector.lanes_of
-load, root, spread, store = vector.load, vector.root, vector.spread, vector.store
+load, root, broadcast, store = vector.load, vector.root, vector.broadcast, vector.store
 where_less, widen = vector.where_less, vector.widen
 
 NUMBERS = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=64), min_size=LANES, max_size=LANES)
@@ -21,8 +21,8 @@ NUMBERS = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=64), min
 
 @numba.njit
 def arithmetic(a, b, out):
-    scalar_type = eight_doubles(0.0)
-    x, y = load(scalar_type, a, 0), load(scalar_type, b, 0)
+    like = eight_doubles(0.0)
+    x, y = load(like, a, 0), load(like, b, 0)
     store(out, 0, x + y)
     store(out, 8, x - y)
     store(out, 16, x * y)
@@ -30,12 +30,12 @@ def arithmetic(a, b, out):
     store(out, 32, 2.5 * x - 1)
     store(out, 40, where_less(x, y, x, y))
     store(out, 48, root(x))
-    z = spread(scalar_type, 3.0)
+    z = broadcast(like, 3.0)
     z += x
     z -= y
     z *= 2.0
     store(out, 56, z)
-    return lanes_of(scalar_type) + 100 * lanes_of(1.0)
+    return lanes_of(like) + 100 * lanes_of(1.0)
 
 
 @given(NUMBERS, NUMBERS)

@@ -42,7 +42,7 @@ def random_chain(seed, joints, rows=(0, 1, 2, 3, 4, 5), own_axes=False):
 
 def forward_kinematics_of(chain, q):
     """X_a_b of a chain at q by the formula, in plain NumPy, in metres."""
-    model, m = chain.model, int(chain.model[at.N_NODES])
+    model, m = chain.model, int(chain.model[at.N_JOINTS])
     nodes = model[at.MODEL_HEAD : at.MODEL_HEAD + at.JOINT_FLOATS * m].reshape(m, at.JOINT_FLOATS)
     X = make_pose(
         model[at.BASE_ROTATION : at.BASE_ROTATION + 9].reshape(3, 3), model[at.BASE_POSITION : at.BASE_POSITION + 3]

@@ -6,9 +6,9 @@ a limit does not take part in the step if the descent direction points outside. 
 made for each lane.
 
 The step is J' y with (J J' + damping) y = e, for the free joints, where e is the weighted residual (6,) from the tip to
-the target, and J is the Jacobian of the tip, which is that of -e. The cost is |e|^2. Goals for a whole pose, position
-or rotation need no row maps: the sum of squares is the same along any axes, and near the target the derivative of the
-rotation vector is the identity. Partial goals (single rows, axes, cosines) use `partial_residual`.
+the target, and J is the Jacobian of -e. The cost is |e|^2. For a whole pose, position or rotation, J is the weighted
+Jacobian of the tip: the sum of squares is the same along any axes, and near the target the derivative of the rotation
+vector is the identity. Partial goals (single rows, axes, cosines) use the row maps of `partial_residual`.
 
 `work` and `work_alias` are two names of the same workspace. With a single name the compiler would replace "keep the
 stored value if the trial is rejected" by masked stores, which are slow on some processors. Offsets of slots are
@@ -20,7 +20,7 @@ from __future__ import annotations
 from .chain_layout import *
 from .compiler import inline, subroutine
 from .nodes import bounded_sincos
-from .vector import lanes_of, load, root, spread, store, where_less
+from .vector import broadcast, lanes_of, load, root, store, where_less
 
 
 @inline
@@ -50,20 +50,18 @@ def rotation_log_factor(trace):
 
 
 @inline
-def multiply_by_slot_matrix(scalar_type, work, first_slot, x, y, z):
+def multiply_by_slot_matrix(like, work, first_slot, x, y, z):
     """Return M (x, y, z) for a 3 x 3 matrix M of the workspace, stored row by row from `first_slot` on."""
-    lanes = lanes_of(scalar_type)
+    lanes = lanes_of(like)
     matrix = first_slot * lanes
     return (
-        load(scalar_type, work, matrix) * x
-        + load(scalar_type, work, matrix + lanes) * y
-        + load(scalar_type, work, matrix + 2 * lanes) * z,
-        load(scalar_type, work, matrix + 3 * lanes) * x
-        + load(scalar_type, work, matrix + 4 * lanes) * y
-        + load(scalar_type, work, matrix + 5 * lanes) * z,
-        load(scalar_type, work, matrix + 6 * lanes) * x
-        + load(scalar_type, work, matrix + 7 * lanes) * y
-        + load(scalar_type, work, matrix + 8 * lanes) * z,
+        load(like, work, matrix) * x + load(like, work, matrix + lanes) * y + load(like, work, matrix + 2 * lanes) * z,
+        load(like, work, matrix + 3 * lanes) * x
+        + load(like, work, matrix + 4 * lanes) * y
+        + load(like, work, matrix + 5 * lanes) * z,
+        load(like, work, matrix + 6 * lanes) * x
+        + load(like, work, matrix + 7 * lanes) * y
+        + load(like, work, matrix + 8 * lanes) * z,
     )
 
 
@@ -87,9 +85,9 @@ def rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2):
 
 @inline
 def axis_jacobian(dx, dy, dz, factor):
-    """Return the Jacobian, row by row, of the first two components of a unit direction by a rotation of the direction.
+    """Return the Jacobian, row by row, of the scaled components (dx, dy) of a unit vector d by a rotation of d.
 
-    The components (dx, dy) are scaled so that their length is the angle from z. `factor` is angle / (2 sin angle).
+    The components are scaled so that their length is the angle from z to d. `factor` is angle / (2 sin angle).
     """
     sine2 = dx * dx + dy * dy
     angle_by_sine = 2.0 * factor
@@ -103,14 +101,14 @@ def axis_jacobian(dx, dy, dz, factor):
 
 
 @subroutine
-def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor, half_cosine2):
+def partial_residual(like, model, work, R, e0, e1, e2, e3, e4, e5, factor, half_cosine2):
     """Return the weighted residuals along the axes of the rows, and write the row maps to the workspace.
 
-    The row maps are the matrices by which the linear and angular velocities of the tip are multiplied to give the
-    derivatives of minus the residuals.
+    The row maps are the matrices by which the weighted linear and angular velocities of the tip are multiplied to give
+    the derivatives of minus the residuals.
 
     Args:
-        R: rotation of the tip in the frame of the base, nine numbers, column by column.
+        R: rotation of the last link in the frame of the base, nine numbers, column by column.
         e0, e1, e2, e3, e4, e5: weighted position and rotation vector from the tip to the target, in the frame of the
             base.
         factor, half_cosine2: results of `rotation_log_factor`.
@@ -118,7 +116,7 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
     Returns:
         The residuals, and the squared cosine of half the angle between axes or frames; 1 for a cosine residual.
     """
-    lanes = lanes_of(scalar_type)
+    lanes = lanes_of(like)
     row_weights, rotation_weight = ROW_WEIGHTS, model[ROTATION_WEIGHT]
     position_axes, rotation_axes = POSITION_AXES * lanes, ROTATION_AXES * lanes
     for r in range(3):
@@ -127,16 +125,16 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
             store(
                 work,
                 (POSITION_ROW_MAP + 3 * r + k) * lanes,
-                model[row_weights + r] * load(scalar_type, work, position_axes + (3 * k + r) * lanes),
+                model[row_weights + r] * load(like, work, position_axes + (3 * k + r) * lanes),
             )
             store(
                 work,
                 (ROTATION_ROW_MAP + 3 * r + k) * lanes,
-                spread(scalar_type, 1.0) * load(scalar_type, work, rotation_axes + (3 * k + r) * lanes),
+                broadcast(like, 1.0) * load(like, work, rotation_axes + (3 * k + r) * lanes),
             )
-    e0, e1, e2 = multiply_by_slot_matrix(scalar_type, work, POSITION_ROW_MAP, e0, e1, e2)
+    e0, e1, e2 = multiply_by_slot_matrix(like, work, POSITION_ROW_MAP, e0, e1, e2)
     if model[ROTATION_KIND] == ROTATION_VECTOR:
-        e3, e4, e5 = multiply_by_slot_matrix(scalar_type, work, ROTATION_ROW_MAP, e3, e4, e5)
+        e3, e4, e5 = multiply_by_slot_matrix(like, work, ROTATION_ROW_MAP, e3, e4, e5)
         angular_jacobian = rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2)
     else:
         bx, by, bz = model[TOOL_AXIS], model[TOOL_AXIS + 1], model[TOOL_AXIS + 2]
@@ -145,7 +143,7 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
             R[1] * bx + R[4] * by + R[7] * bz,
             R[2] * bx + R[5] * by + R[8] * bz,
         )
-        dx, dy, dz = multiply_by_slot_matrix(scalar_type, work, ROTATION_ROW_MAP, x, y, z)
+        dx, dy, dz = multiply_by_slot_matrix(like, work, ROTATION_ROW_MAP, x, y, z)
         zero = 0.0 * dz
         if model[ROTATION_KIND] == AXIS:
             factor, half_cosine2 = rotation_log_factor(1.0 + 2.0 * dz)
@@ -157,10 +155,10 @@ def partial_residual(scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor
             angular_jacobian = (dy, zero - dx, zero, zero, zero, zero, zero, zero, zero)
             e3, e4, e5 = -rotation_weight * dz, zero, zero
     for k in range(3):
-        axis_0 = load(scalar_type, work, rotation_axes + 3 * k * lanes)
+        axis_0 = load(like, work, rotation_axes + 3 * k * lanes)
         axis_1, axis_2 = (
-            load(scalar_type, work, rotation_axes + (3 * k + 1) * lanes),
-            load(scalar_type, work, rotation_axes + (3 * k + 2) * lanes),
+            load(like, work, rotation_axes + (3 * k + 1) * lanes),
+            load(like, work, rotation_axes + (3 * k + 2) * lanes),
         )
         store(
             work,
@@ -253,7 +251,7 @@ the damping that is added to each step.
 A larger DAMPING_GROWTH needs fewer rejected trials, but later steps are shorter, since the ratio does not decrease
 within an attempt. A larger MAX_DAMPING spends more iterations on attempts that rarely succeed."""
 CHECK_INTERVAL, MAX_COST_RATIO = 3.0, 0.7
-"""An attempt ends if its cost is above MAX_COST_RATIO times its cost CHECK_INTERVAL iterations before.
+"""Every CHECK_INTERVAL iterations, an attempt ends if its cost is above MAX_COST_RATIO times that at the last check.
 
 A smaller ratio abandons slow attempts earlier, but also attempts that would succeed. Both numbers and DAMPING_GROWTH
 are tuned on random targets of a Panda and a UR5."""
@@ -267,32 +265,32 @@ NEAR_PI_TOLERANCE = 1e-9
 
 
 @inline
-def chain_forward_kinematics(scalar_type, model, work):
-    """Return the rotation, column by column, and the position of the tip at the trial, in the frame of the base.
+def chain_forward_kinematics(like, model, work):
+    """Return the rotation of the last link, column by column, and the position of the tip (scaled), at the trial.
 
-    The screw of each column is written to the workspace: its moment (mx, my, mz), which is the velocity at the origin
-    of the base, and its axis (ax, ay, az), which is the angular velocity. (xx, xy, xz), (yx, yy, yz) and (zx, zy, zz)
-    are the axes of the present frame and (px, py, pz) is its origin; u and v are components of its x and y axes after
-    the joint's rotation.
+    Both are in the frame of the base. The screw of each column is written to the workspace: its moment (mx, my, mz),
+    which is the velocity at the origin of the base, and its axis (ax, ay, az), which is the angular velocity. (xx, xy,
+    xz), (yx, yy, yz) and (zx, zy, zz) are the axes of the present frame and (px, py, pz) is its origin; u and v are
+    components of its x and y axes after the joint's rotation.
     """
-    lanes = lanes_of(scalar_type)
-    ones, zeros = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
+    lanes = lanes_of(like)
+    ones, zeros = broadcast(like, 1.0), broadcast(like, 0.0)
     xx, xy, xz, yx, yy, yz, zx, zy, zz = ones, zeros, zeros, zeros, ones, zeros, zeros, zeros, ones
     px, py, pz = zeros, zeros, zeros
-    for j in range(int(model[N_NODES])):
+    for j in range(int(model[N_JOINTS])):
         joint = MODEL_HEAD + JOINT_FLOATS * j
         slot = (LANE_HEAD + COLUMN_SLOTS * int(model[joint + JOINT_COLUMN])) * lanes
         ratio, slide_scale = model[joint + JOINT_RATIO], model[joint + SLIDE_SCALE]
-        x = load(scalar_type, work, slot + TRIAL * lanes) * ratio
+        x = load(like, work, slot + TRIAL * lanes) * ratio
         if slide_scale == 0.0:
             sine, cosine = bounded_sincos(model[joint + JOINT_OFFSET] + x)
-            slide = spread(scalar_type, model[joint + LINK_TRANSLATION + 2])
+            slide = broadcast(like, model[joint + LINK_TRANSLATION + 2])
             mx, my, mz = py * zz - pz * zy, pz * zx - px * zz, px * zy - py * zx
             ax, ay, az = zx, zy, zz
         else:
             sine, cosine = (
-                spread(scalar_type, model[joint + SIN_OFFSET]),
-                spread(scalar_type, model[joint + COS_OFFSET]),
+                broadcast(like, model[joint + SIN_OFFSET]),
+                broadcast(like, model[joint + COS_OFFSET]),
             )
             slide = model[joint + LINK_TRANSLATION + 2] + slide_scale * x
             mx, my, mz = slide_scale * zx, slide_scale * zy, slide_scale * zz
@@ -301,12 +299,12 @@ def chain_forward_kinematics(scalar_type, model, work):
             mx, my, mz, ax, ay, az = mx * ratio, my * ratio, mz * ratio, ax * ratio, ay * ratio, az * ratio
         if model[joint + IS_FIRST_OF_COLUMN] == 0.0:
             mx, my, mz = (
-                mx + load(scalar_type, work, slot),
-                my + load(scalar_type, work, slot + lanes),
-                mz + load(scalar_type, work, slot + 2 * lanes),
+                mx + load(like, work, slot),
+                my + load(like, work, slot + lanes),
+                mz + load(like, work, slot + 2 * lanes),
             )
-            ax, ay = ax + load(scalar_type, work, slot + 3 * lanes), ay + load(scalar_type, work, slot + 4 * lanes)
-            az = az + load(scalar_type, work, slot + 5 * lanes)
+            ax, ay = ax + load(like, work, slot + 3 * lanes), ay + load(like, work, slot + 4 * lanes)
+            az = az + load(like, work, slot + 5 * lanes)
         store(work, slot, mx)
         store(work, slot + lanes, my)
         store(work, slot + 2 * lanes, mz)
@@ -332,30 +330,30 @@ def chain_forward_kinematics(scalar_type, model, work):
 
 
 @subroutine
-def iterate(scalar_type, model, work, work_alias):
+def iterate(like, model, work, work_alias):
     """Evaluate the trial of every lane, accept or reject it, and compute the next trial.
 
     t0 to t8 are the rotation of the target, row by row. e0 to e5 are the residual, j0 to j5 a column of J, a00 to a55
     the matrix J J' + damping, y0 to y5 its solution. New numbers are selected where new_cost < old_cost, stored numbers
     elsewhere.
     """
-    lanes = lanes_of(scalar_type)
+    lanes = lanes_of(like)
     column_count = int(model[N_COLUMNS])
-    ones, zeros = spread(scalar_type, 1.0), spread(scalar_type, 0.0)
+    ones, zeros = broadcast(like, 1.0), broadcast(like, 0.0)
     is_partial = model[IS_PARTIAL] != 0.0
     position_weight, rotation_weight = model[POSITION_WEIGHT], model[ROTATION_WEIGHT]
-    xx, xy, xz, yx, yy, yz, zx, zy, zz, px, py, pz = chain_forward_kinematics(scalar_type, model, work)
+    xx, xy, xz, yx, yy, yz, zx, zy, zz, px, py, pz = chain_forward_kinematics(like, model, work)
     # ---- residual: from the tip to the target
-    t0, t1, t2 = load(scalar_type, work, 0), load(scalar_type, work, lanes), load(scalar_type, work, 2 * lanes)
+    t0, t1, t2 = load(like, work, 0), load(like, work, lanes), load(like, work, 2 * lanes)
     t3, t4, t5 = (
-        load(scalar_type, work, 3 * lanes),
-        load(scalar_type, work, 4 * lanes),
-        load(scalar_type, work, 5 * lanes),
+        load(like, work, 3 * lanes),
+        load(like, work, 4 * lanes),
+        load(like, work, 5 * lanes),
     )
     t6, t7, t8 = (
-        load(scalar_type, work, 6 * lanes),
-        load(scalar_type, work, 7 * lanes),
-        load(scalar_type, work, 8 * lanes),
+        load(like, work, 6 * lanes),
+        load(like, work, 7 * lanes),
+        load(like, work, 8 * lanes),
     )
     factor, half_cosine2 = rotation_log_factor(
         xx * t0 + xy * t3 + xz * t6 + yx * t1 + yy * t4 + yz * t7 + zx * t2 + zy * t5 + zz * t8
@@ -364,13 +362,13 @@ def iterate(scalar_type, model, work, work_alias):
     e3 = log_factor * (xy * t6 - xz * t3 + yy * t7 - yz * t4 + zy * t8 - zz * t5)
     e4 = log_factor * (xz * t0 - xx * t6 + yz * t1 - yx * t7 + zz * t2 - zx * t8)
     e5 = log_factor * (xx * t3 - xy * t0 + yx * t4 - yy * t1 + zx * t5 - zy * t2)
-    e0 = (load(scalar_type, work, TARGET_POSITION * lanes) - px) * position_weight
-    e1 = (load(scalar_type, work, (TARGET_POSITION + 1) * lanes) - py) * position_weight
-    e2 = (load(scalar_type, work, (TARGET_POSITION + 2) * lanes) - pz) * position_weight
+    e0 = (load(like, work, TARGET_POSITION * lanes) - px) * position_weight
+    e1 = (load(like, work, (TARGET_POSITION + 1) * lanes) - py) * position_weight
+    e2 = (load(like, work, (TARGET_POSITION + 2) * lanes) - pz) * position_weight
     if is_partial:
         R = (xx, xy, xz, yx, yy, yz, zx, zy, zz)
         e0, e1, e2, e3, e4, e5, half_cosine2 = partial_residual(
-            scalar_type, model, work, R, e0, e1, e2, e3, e4, e5, factor, half_cosine2
+            like, model, work, R, e0, e1, e2, e3, e4, e5, factor, half_cosine2
         )
     position_error2 = e0 * e0 + e1 * e1 + e2 * e2
     rotation_error2 = e3 * e3 + e4 * e4 + e5 * e5
@@ -380,25 +378,21 @@ def iterate(scalar_type, model, work, work_alias):
     )
     # ---- accept or reject
     new_cost = position_error2 + rotation_error2
-    old_cost = load(scalar_type, work, COST * lanes)
+    old_cost = load(like, work, COST * lanes)
     cost = where_less(new_cost, old_cost, new_cost, old_cost)
-    position_error2 = where_less(
-        new_cost, old_cost, position_error2, load(scalar_type, work_alias, POSITION_ERROR * lanes)
-    )
-    rotation_error2 = where_less(
-        new_cost, old_cost, rotation_error2, load(scalar_type, work_alias, ROTATION_ERROR * lanes)
-    )
-    damping_ratio = load(scalar_type, work_alias, DAMPING_RATIO * lanes)
+    position_error2 = where_less(new_cost, old_cost, position_error2, load(like, work_alias, POSITION_ERROR * lanes))
+    rotation_error2 = where_less(new_cost, old_cost, rotation_error2, load(like, work_alias, ROTATION_ERROR * lanes))
+    damping_ratio = load(like, work_alias, DAMPING_RATIO * lanes)
     damping_ratio = where_less(new_cost, old_cost, damping_ratio, damping_ratio * DAMPING_GROWTH)
     store(work, COST * lanes, cost)
     store(work, POSITION_ERROR * lanes, position_error2)
     store(work, ROTATION_ERROR * lanes, rotation_error2)
     store(work, DAMPING_RATIO * lanes, damping_ratio)
     # ---- end of the attempt
-    iteration = load(scalar_type, work, ITERATION * lanes) + 1.0
+    iteration = load(like, work, ITERATION * lanes) + 1.0
     next_check, reference_cost = (
-        load(scalar_type, work_alias, NEXT_CHECK * lanes),
-        load(scalar_type, work_alias, REFERENCE_COST * lanes),
+        load(like, work_alias, NEXT_CHECK * lanes),
+        load(like, work_alias, REFERENCE_COST * lanes),
     )
     is_finished = where_less(
         position_error2,
@@ -413,12 +407,12 @@ def iterate(scalar_type, model, work, work_alias):
     store(work, REFERENCE_COST * lanes, where_less(iteration, next_check, reference_cost, cost))
     store(work, NEXT_CHECK * lanes, where_less(iteration, next_check, next_check, next_check + CHECK_INTERVAL))
     store(work, IS_FINISHED * lanes, where_less(MAX_DAMPING, damping_ratio, ones, is_finished))
-    e0 = where_less(new_cost, old_cost, e0, load(scalar_type, work_alias, RESIDUAL * lanes))
-    e1 = where_less(new_cost, old_cost, e1, load(scalar_type, work_alias, (RESIDUAL + 1) * lanes))
-    e2 = where_less(new_cost, old_cost, e2, load(scalar_type, work_alias, (RESIDUAL + 2) * lanes))
-    e3 = where_less(new_cost, old_cost, e3, load(scalar_type, work_alias, (RESIDUAL + 3) * lanes))
-    e4 = where_less(new_cost, old_cost, e4, load(scalar_type, work_alias, (RESIDUAL + 4) * lanes))
-    e5 = where_less(new_cost, old_cost, e5, load(scalar_type, work_alias, (RESIDUAL + 5) * lanes))
+    e0 = where_less(new_cost, old_cost, e0, load(like, work_alias, RESIDUAL * lanes))
+    e1 = where_less(new_cost, old_cost, e1, load(like, work_alias, (RESIDUAL + 1) * lanes))
+    e2 = where_less(new_cost, old_cost, e2, load(like, work_alias, (RESIDUAL + 2) * lanes))
+    e3 = where_less(new_cost, old_cost, e3, load(like, work_alias, (RESIDUAL + 3) * lanes))
+    e4 = where_less(new_cost, old_cost, e4, load(like, work_alias, (RESIDUAL + 4) * lanes))
+    e5 = where_less(new_cost, old_cost, e5, load(like, work_alias, (RESIDUAL + 5) * lanes))
     store(work, RESIDUAL * lanes, e0)
     store(work, (RESIDUAL + 1) * lanes, e1)
     store(work, (RESIDUAL + 2) * lanes, e2)
@@ -427,7 +421,7 @@ def iterate(scalar_type, model, work, work_alias):
     store(work, (RESIDUAL + 5) * lanes, e5)
     # ---- Jacobian at the accepted x, active limits, and the matrix J J' + damping, in two passes: the numbers of each
     # pass fit into the registers
-    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
+    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_JOINTS])
     damping = damping_ratio * cost + MIN_DAMPING
     a00, a11, a22, a33 = damping, damping, damping, damping
     a10, a20, a21, a30, a31, a32 = zeros, zeros, zeros, zeros, zeros, zeros
@@ -436,23 +430,23 @@ def iterate(scalar_type, model, work, work_alias):
         slot = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
         lower, upper = model[column + X_MIN], model[column + X_MAX]
         ax, ay, az = (
-            load(scalar_type, work, slot + 3 * lanes),
-            load(scalar_type, work, slot + 4 * lanes),
-            load(scalar_type, work, slot + 5 * lanes),
+            load(like, work, slot + 3 * lanes),
+            load(like, work, slot + 4 * lanes),
+            load(like, work, slot + 5 * lanes),
         )
-        j0 = (load(scalar_type, work, slot) + ay * pz - az * py) * position_weight
-        j1 = (load(scalar_type, work, slot + lanes) + az * px - ax * pz) * position_weight
-        j2 = (load(scalar_type, work, slot + 2 * lanes) + ax * py - ay * px) * position_weight
+        j0 = (load(like, work, slot) + ay * pz - az * py) * position_weight
+        j1 = (load(like, work, slot + lanes) + az * px - ax * pz) * position_weight
+        j2 = (load(like, work, slot + 2 * lanes) + ax * py - ay * px) * position_weight
         j3, j4, j5 = ax * rotation_weight, ay * rotation_weight, az * rotation_weight
         if is_partial:
-            j0, j1, j2 = multiply_by_slot_matrix(scalar_type, work, POSITION_ROW_MAP, j0, j1, j2)
-            j3, j4, j5 = multiply_by_slot_matrix(scalar_type, work, ROTATION_ROW_MAP, j3, j4, j5)
-        j0 = where_less(new_cost, old_cost, j0, load(scalar_type, work_alias, slot + 6 * lanes))
-        j1 = where_less(new_cost, old_cost, j1, load(scalar_type, work_alias, slot + 7 * lanes))
-        j2 = where_less(new_cost, old_cost, j2, load(scalar_type, work_alias, slot + 8 * lanes))
-        j3 = where_less(new_cost, old_cost, j3, load(scalar_type, work_alias, slot + 9 * lanes))
-        j4 = where_less(new_cost, old_cost, j4, load(scalar_type, work_alias, slot + 10 * lanes))
-        j5 = where_less(new_cost, old_cost, j5, load(scalar_type, work_alias, slot + 11 * lanes))
+            j0, j1, j2 = multiply_by_slot_matrix(like, work, POSITION_ROW_MAP, j0, j1, j2)
+            j3, j4, j5 = multiply_by_slot_matrix(like, work, ROTATION_ROW_MAP, j3, j4, j5)
+        j0 = where_less(new_cost, old_cost, j0, load(like, work_alias, slot + 6 * lanes))
+        j1 = where_less(new_cost, old_cost, j1, load(like, work_alias, slot + 7 * lanes))
+        j2 = where_less(new_cost, old_cost, j2, load(like, work_alias, slot + 8 * lanes))
+        j3 = where_less(new_cost, old_cost, j3, load(like, work_alias, slot + 9 * lanes))
+        j4 = where_less(new_cost, old_cost, j4, load(like, work_alias, slot + 10 * lanes))
+        j5 = where_less(new_cost, old_cost, j5, load(like, work_alias, slot + 11 * lanes))
         store(work, slot + 6 * lanes, j0)
         store(work, slot + 7 * lanes, j1)
         store(work, slot + 8 * lanes, j2)
@@ -462,17 +456,17 @@ def iterate(scalar_type, model, work, work_alias):
         x = where_less(
             new_cost,
             old_cost,
-            load(scalar_type, work, slot + TRIAL * lanes),
-            load(scalar_type, work_alias, slot + ACCEPTED * lanes),
+            load(like, work, slot + TRIAL * lanes),
+            load(like, work_alias, slot + ACCEPTED * lanes),
         )
         store(work, slot + ACCEPTED * lanes, x)
         descent = (
-            j0 * load(scalar_type, work, RESIDUAL * lanes)
-            + j1 * load(scalar_type, work, (RESIDUAL + 1) * lanes)
-            + j2 * load(scalar_type, work, (RESIDUAL + 2) * lanes)
-            + j3 * load(scalar_type, work, (RESIDUAL + 3) * lanes)
-            + j4 * load(scalar_type, work, (RESIDUAL + 4) * lanes)
-            + j5 * load(scalar_type, work, (RESIDUAL + 5) * lanes)
+            j0 * load(like, work, RESIDUAL * lanes)
+            + j1 * load(like, work, (RESIDUAL + 1) * lanes)
+            + j2 * load(like, work, (RESIDUAL + 2) * lanes)
+            + j3 * load(like, work, (RESIDUAL + 3) * lanes)
+            + j4 * load(like, work, (RESIDUAL + 4) * lanes)
+            + j5 * load(like, work, (RESIDUAL + 5) * lanes)
         )
         margin = where_less(descent, zeros, x - lower, upper - x)
         is_free = where_less(zeros, margin, ones, zeros)
@@ -488,40 +482,40 @@ def iterate(scalar_type, model, work, work_alias):
     a40, a41, a42, a43, a50, a51, a52, a53, a54 = zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros, zeros
     for j in range(column_count):
         slot = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
-        is_free = load(scalar_type, work, slot + IS_FREE * lanes)
-        j4, j5 = load(scalar_type, work, slot + 10 * lanes), load(scalar_type, work, slot + 11 * lanes)
-        free_entry, free_entry_5 = is_free * j4, is_free * j5
-        a44, a54, a55 = a44 + free_entry * j4, a54 + free_entry_5 * j4, a55 + free_entry_5 * j5
-        x = load(scalar_type, work, slot + 6 * lanes)
-        a40, a50 = a40 + free_entry * x, a50 + free_entry_5 * x
-        x = load(scalar_type, work, slot + 7 * lanes)
-        a41, a51 = a41 + free_entry * x, a51 + free_entry_5 * x
-        x = load(scalar_type, work, slot + 8 * lanes)
-        a42, a52 = a42 + free_entry * x, a52 + free_entry_5 * x
-        x = load(scalar_type, work, slot + 9 * lanes)
-        a43, a53 = a43 + free_entry * x, a53 + free_entry_5 * x
+        is_free = load(like, work, slot + IS_FREE * lanes)
+        j4, j5 = load(like, work, slot + 10 * lanes), load(like, work, slot + 11 * lanes)
+        free_entry_4, free_entry_5 = is_free * j4, is_free * j5
+        a44, a54, a55 = a44 + free_entry_4 * j4, a54 + free_entry_5 * j4, a55 + free_entry_5 * j5
+        entry = load(like, work, slot + 6 * lanes)
+        a40, a50 = a40 + free_entry_4 * entry, a50 + free_entry_5 * entry
+        entry = load(like, work, slot + 7 * lanes)
+        a41, a51 = a41 + free_entry_4 * entry, a51 + free_entry_5 * entry
+        entry = load(like, work, slot + 8 * lanes)
+        a42, a52 = a42 + free_entry_4 * entry, a52 + free_entry_5 * entry
+        entry = load(like, work, slot + 9 * lanes)
+        a43, a53 = a43 + free_entry_4 * entry, a53 + free_entry_5 * entry
     y0, y1, y2, y3, y4, y5 = solve_ldlt6(
         a00, a10, a11, a20, a21, a22, a30, a31, a32, a33, a40, a41, a42, a43, a44, a50, a51, a52, a53, a54, a55,
-        load(scalar_type, work, RESIDUAL * lanes), load(scalar_type, work, (RESIDUAL + 1) * lanes),
-        load(scalar_type, work, (RESIDUAL + 2) * lanes), load(scalar_type, work, (RESIDUAL + 3) * lanes),
-        load(scalar_type, work, (RESIDUAL + 4) * lanes), load(scalar_type, work, (RESIDUAL + 5) * lanes),
+        load(like, work, RESIDUAL * lanes), load(like, work, (RESIDUAL + 1) * lanes),
+        load(like, work, (RESIDUAL + 2) * lanes), load(like, work, (RESIDUAL + 3) * lanes),
+        load(like, work, (RESIDUAL + 4) * lanes), load(like, work, (RESIDUAL + 5) * lanes),
     )  # fmt: skip
     # ---- next trial, clamped to the limits; a locked joint has an empty range, so it is never free and does not move
     for j in range(column_count):
         column = columns_start + COLUMN_FLOATS * j
         slot = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
         step = (
-            load(scalar_type, work, slot + 6 * lanes) * y0
-            + load(scalar_type, work, slot + 7 * lanes) * y1
-            + load(scalar_type, work, slot + 8 * lanes) * y2
+            load(like, work, slot + 6 * lanes) * y0
+            + load(like, work, slot + 7 * lanes) * y1
+            + load(like, work, slot + 8 * lanes) * y2
         )
         step = (
             step
-            + load(scalar_type, work, slot + 9 * lanes) * y3
-            + load(scalar_type, work, slot + 10 * lanes) * y4
-            + load(scalar_type, work, slot + 11 * lanes) * y5
+            + load(like, work, slot + 9 * lanes) * y3
+            + load(like, work, slot + 10 * lanes) * y4
+            + load(like, work, slot + 11 * lanes) * y5
         )
-        x = load(scalar_type, work, slot + ACCEPTED * lanes) + step * load(scalar_type, work, slot + IS_FREE * lanes)
+        x = load(like, work, slot + ACCEPTED * lanes) + step * load(like, work, slot + IS_FREE * lanes)
         if model[column + IS_LOCKED] == 0.0:
             x = where_less(model[column + X_MIN], x, x, model[column + X_MIN])
             x = where_less(x, model[column + X_MAX], x, model[column + X_MAX])

@@ -1,4 +1,4 @@
-"""The chain kernel: inverse kinematics of a serial chain with a single pose-like goal, for one target."""
+"""The chain kernel: inverse kinematics of a serial chain with one pose-like goal, for one target; its seed table."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from .compiler import kernel
 
 
 @kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])")
-def build_seed_table(model, workspace, q, table):
-    """Write the seed table of a chain; locked joints have their values of q.
+def build_seed_table(model, workspace, joint_values, table):
+    """Write the seed table of a chain; locked joints have the given values.
 
     Args:
         model: the chain (`chain_layout.py`).
         workspace: a workspace with a single lane.
-        q: (columns,), values of the locked joints, rad or m.
+        joint_values: (columns,), rad or m; only those of locked joints are used.
         table: (`table_size`,), 32-bit floats, written.
     """
-    fill_table(model, workspace, q, table)
+    fill_table(model, workspace, joint_values, table)
 
 
 @kernel("i8(f8[::1], f8[:, ::1], f8[::1], i8, f8, f8[::1])")
 def solve_target(work, X, q0, mode, key, q):
-    """Solve for one target from q0 and write the solution to q; the last REPORT_FLOATS of `work` are the report.
+    """Solve for one target and write the best configuration to q; the last REPORT_FLOATS of `work` are the report.
 
     Args:
         work: model, seed table and workspace in a single array, since each array adds 0.05 us to a call from Python.
-        X: (4, 4), target pose of the tip in the world, lengths in m.
-        q0: (nq,), seed, rad or m.
+        X: (4, 4), target pose of the tip, lengths in m (its frame: see `chain_layout.py`).
+        q0: (nq,), seed, rad or m; q has its values for joints that do not move.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
         key: key of the random numbers.
         q: (nq,), written.
 
     Returns:
-        attempts * 2^32 + 2 * iterations + (1 if the seed was outside its limits); -1 if not solved; -2 for bad input.
+        attempts * 2^32 + 2 * iterations + (1 if the seed was clamped to the limits); -1 if not solved; -2 for bad
+        input.
     """
     nq = int(work[N_Q])
     if X.shape[0] != 4 or X.shape[1] != 4 or len(q0) != nq or len(q) != nq:

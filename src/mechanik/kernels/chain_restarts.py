@@ -1,17 +1,18 @@
-"""Restarts of the chain kernels: attempts from a seed, from the seed table and from random starts, in each lane.
+"""Search of the chain kernels: attempts from a seed, from the seed table and from random starts, in each lane.
 
 The seed table contains configurations spread over the chain's limits, with features of the tip pose, to find starts
-near a target. The six features that are compared do not depend on the first and the last revolute joint: every entry
-and every target is rotated about the first axis to azimuth 0, and is described by the last axis alone (a point on the
-axis and its direction). The other five features, the azimuth and the x axis of the last joint, give the values of these
-two joints: for a start, the first joint is the difference of the azimuths, and the last joint the best rotation about
-its axis. Therefore a small table covers the whole reachable region.
+near a target. For a whole pose the six features that are compared do not depend on the first and the last joint if
+these are free revolute joints: every entry and every target is rotated about the first axis to azimuth 0, and is
+described by the last axis alone (a point on the axis and its direction). The other five features, the azimuth and the x
+axis of the last joint, give the values of these two joints: for a start, the first joint is the difference of the
+azimuths, and the last joint the best rotation about its axis. Therefore a small table covers the whole reachable
+region. For other chains and goals, see FACTORS_FIRST_JOINT, FACTORS_LAST_JOINT and IS_RANKED in `chain_layout.py`.
 
-Each lane solves one target after another. The result of a target depends only on the target, its seed q0 and the key;
-it does not depend on the lane, on other targets or on their order. The functions take the number of lanes (`lanes`),
-the index of the lane (`lane`) and the offset of its search in the workspace (`search`). The numbers of all lanes for
-one slot are adjacent: slot s of a lane is `work[s * lanes + lane]`. `j` is the index of a column, and `column` is the
-offset of this column in the model.
+Each lane solves one target after another. The result of a target depends only on the target, its seed q0, the mode and
+the key; it does not depend on the lane, on other targets or on their order. The functions take the number of lanes
+(`lanes`), the index of the lane (`lane`) and the offset of its search in the workspace (`search`). The numbers of all
+lanes for one slot are adjacent: slot s of a lane is `work[s * lanes + lane]`. `j` is the index of a column, and
+`column` is the offset of this column in the model.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from .chain_iteration import CHECK_INTERVAL, chain_forward_kinematics, iterate
 from .chain_layout import *
 from .compiler import inline, subroutine
-from .vector import eight_floats, lanes_of, load, spread, store, where_less, widen
+from .vector import broadcast, eight_floats, lanes_of, load, store, where_less, widen
 
 FULL_TURN = 2.0 * math.pi
 HALTON_SKIP_COUNT = 20
@@ -41,7 +42,8 @@ def write_features(model, pose, pose_start, features, first_feature):
     """Write the 11 features of a tip pose to `features`, from the index `first_feature` on.
 
     The features are a point on the last axis and the direction of this axis (weighted), both rotated to azimuth 0;
-    cosine and sine of the azimuth; and the x axis of the last joint, rotated to azimuth 0.
+    cosine and sine of the azimuth; and the x axis of the last joint, rotated to azimuth 0. Without FACTORS_LAST_JOINT
+    the point is the tip; without FACTORS_FIRST_JOINT nothing is rotated and the azimuth is 0.
 
     Args:
         pose, pose_start: an array with the rotation of the last link (without the tool rotation), row by row, and the
@@ -50,7 +52,7 @@ def write_features(model, pose, pose_start, features, first_feature):
     """
     px, py, pz = pose[pose_start + 9], pose[pose_start + 10], pose[pose_start + 11]
     if model[FACTORS_LAST_JOINT] != 0.0:
-        last_link = MODEL_HEAD + JOINT_FLOATS * (int(model[N_NODES]) - 1) + LINK_TRANSLATION
+        last_link = MODEL_HEAD + JOINT_FLOATS * (int(model[N_JOINTS]) - 1) + LINK_TRANSLATION
         tx, ty = model[last_link], model[last_link + 1]
         px -= pose[pose_start] * tx + pose[pose_start + 1] * ty
         py -= pose[pose_start + 3] * tx + pose[pose_start + 4] * ty
@@ -104,16 +106,16 @@ def random_uniform(key, i, j):
 
 
 @subroutine
-def fill_table(model, work, q, table):
-    """Write the seed table of a chain; locked joints have their values in q, (columns,), rad or m."""
+def fill_table(model, work, joint_values, table):
+    """Write the seed table of a chain; locked joints have their values in `joint_values`, (columns,), rad or m."""
     column_count, entry_count = int(model[N_COLUMNS]), int(model[ENTRIES])
-    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
+    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_JOINTS])
     pose, features = np.empty(12), np.empty(11)
     first_column, last_column = -1, -1
     if model[FACTORS_FIRST_JOINT] != 0.0:
         first_column = int(model[MODEL_HEAD + JOINT_COLUMN])
     if model[FACTORS_LAST_JOINT] != 0.0:
-        last_column = int(model[MODEL_HEAD + JOINT_FLOATS * (int(model[N_NODES]) - 1) + JOINT_COLUMN])
+        last_column = int(model[MODEL_HEAD + JOINT_FLOATS * (int(model[N_JOINTS]) - 1) + JOINT_COLUMN])
     entries_start = FEATURE_ROWS * entry_count
     for entry in range(entry_count):
         dimension = 0
@@ -122,7 +124,7 @@ def fill_table(model, work, q, table):
             if j == first_column or j == last_column:
                 x = 0.0
             elif model[column + IS_LOCKED] != 0.0:
-                x = q[j] / model[column + Q_UNIT]
+                x = joint_values[j] / model[column + Q_UNIT]
             else:
                 fraction = (
                     halton(entry + HALTON_SKIP_COUNT, PRIMES[dimension])
@@ -158,17 +160,17 @@ def rank_entries(model, table, work, search):
     """Find the entry nearest to a lane's target in each block of the table; write it and its distance to the search.
 
     The distance is |f|^2 - 2 f . t for the features f of the entry and t of the target, which is the squared distance
-    up to a constant, plus the penalty on the azimuth. f0 to f5 are -2 t.
+    up to a constant, plus the penalty on the azimuth. t0 to t5 are -2 t.
     """
     features = search + FEATURES
-    scalar_type = eight_floats(0.0)
-    vector_length = lanes_of(scalar_type)
-    f0, f1, f2 = (
+    like = eight_floats(0.0)
+    vector_length = lanes_of(like)
+    t0, t1, t2 = (
         np.float32(-2.0 * work[features]),
         np.float32(-2.0 * work[features + 1]),
         np.float32(-2.0 * work[features + 2]),
     )
-    f3, f4, f5 = (
+    t3, t4, t5 = (
         np.float32(-2.0 * work[features + 3]),
         np.float32(-2.0 * work[features + 4]),
         np.float32(-2.0 * work[features + 5]),
@@ -181,23 +183,19 @@ def rank_entries(model, table, work, search):
         np.float32(-penalty * (cosine * model[COS_RANGE_MIDDLE] + sine * model[SIN_RANGE_MIDDLE])),
     )
     penalty_sine = np.float32(-penalty * (sine * model[COS_RANGE_MIDDLE] - cosine * model[SIN_RANGE_MIDDLE]))
-    zeros = spread(scalar_type, 0.0)
+    zeros = broadcast(like, 0.0)
     for first_block in range(0, TABLE_BLOCKS, vector_length):
-        best_distance, nearest_entry, block_entry = spread(scalar_type, 1e30), zeros, zeros
+        best_distance, nearest_entry, block_entry = broadcast(like, 1e30), zeros, zeros
         for table_entry in range(first_block, int(model[ENTRIES]), TABLE_BLOCKS):
             group = FEATURE_ROWS * 8 * (table_entry // 8) + table_entry % 8
-            distance = (
-                load(scalar_type, table, group)
-                + f0 * load(scalar_type, table, group + 8)
-                + f1 * load(scalar_type, table, group + 16)
-            )
-            distance = distance + f2 * load(scalar_type, table, group + 24) + f3 * load(scalar_type, table, group + 32)
-            distance = distance + f4 * load(scalar_type, table, group + 40) + f5 * load(scalar_type, table, group + 48)
+            distance = load(like, table, group) + t0 * load(like, table, group + 8) + t1 * load(like, table, group + 16)
+            distance = distance + t2 * load(like, table, group + 24) + t3 * load(like, table, group + 32)
+            distance = distance + t4 * load(like, table, group + 40) + t5 * load(like, table, group + 48)
             if penalty > 0.0:
                 azimuth_excess = (
                     penalty_offset
-                    + penalty_cosine * load(scalar_type, table, group + 56)
-                    + penalty_sine * load(scalar_type, table, group + 64)
+                    + penalty_cosine * load(like, table, group + 56)
+                    + penalty_sine * load(like, table, group + 64)
                 )
                 distance = distance + where_less(azimuth_excess, zeros, zeros, azimuth_excess)
             nearest_entry = where_less(distance, best_distance, block_entry, nearest_entry)
@@ -222,16 +220,17 @@ def wrap_near(x, lower, upper, reference):
 
 @inline
 def start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes, lane):
-    """Write an entry of the table as the trial of a lane, with the first and the last joint computed for the target.
+    """Write an entry of the table as the trial of a lane.
 
-    Full turns are added to these joint values so that the values are as near to q0 as the limits allow.
+    With FACTORS_FIRST_JOINT and FACTORS_LAST_JOINT the first and the last joint are computed for the target. Full turns
+    are added to these joint values so that the values are as near to q0 as the limits allow.
 
     Args:
         entry_index: index of the entry.
         q0, first_q: the seeds of all targets, flat, rad or m, and the first index of the target's seed.
     """
     column_count = int(model[N_COLUMNS])
-    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
+    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_JOINTS])
     entry_start = FEATURE_ROWS * int(model[ENTRIES]) + (column_count + ENTRY_TAIL) * entry_index
     features = search + FEATURES
     for j in range(column_count):
@@ -275,7 +274,7 @@ def start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes
         ux, uy, uz = ay * tz - az * ty, az * tx - ax * tz, ax * ty - ay * tx
         sine = yx * tx + yy * ty + yz * tz - (xx * ux + xy * uy + xz * uz)
         cosine = xx * tx + xy * ty + xz * tz + yx * ux + yy * uy + yz * uz
-        j = int(model[MODEL_HEAD + JOINT_FLOATS * (int(model[N_NODES]) - 1) + JOINT_COLUMN])
+        j = int(model[MODEL_HEAD + JOINT_FLOATS * (int(model[N_JOINTS]) - 1) + JOINT_COLUMN])
         column = columns_start + COLUMN_FLOATS * j
         x = wrap_near(
             math.atan2(sine, cosine),
@@ -286,22 +285,23 @@ def start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes
         work[(LANE_HEAD + COLUMN_SLOTS * j + TRIAL) * lanes + lane] = x
 
 
-ROTATION_TOLERANCE = 1e-6
-"""Largest sum of the deviations of a target from a rigid transform: squared lengths and scalar products of the columns
-of its rotation, and its last row."""
-MAX_START_VALUE = 1e5
+RIGID_TRANSFORM_TOLERANCE = 1e-6
+"""Bound of the sum of the deviations of a target from a rigid transform: those of the squared lengths and scalar
+products of the columns of its rotation, and of its last row."""
+MAX_SEED_NORM = 1e5
 """Sum of the absolute values of q0 (rad and m) above which the seed is invalid."""
 NO_COST = 1e30
 """Cost or squared error before the first evaluation; also an iteration number that is never reached."""
 MIN_STARTS_BEFORE_FOLLOW_UP, FOLLOW_UP_COST, MAX_FOLLOW_UPS, FOLLOW_UP_RADIUS = 4.0, 1e-4, 3.0, 0.05
 """After MIN_STARTS_BEFORE_FOLLOW_UP starts without a solution, an attempt that ends with a cost below FOLLOW_UP_COST is
-followed by up to MAX_FOLLOW_UPS attempts that start around its end: within FOLLOW_UP_RADIUS (rad or length units of the
-mechanism; ratio of the range if the range is below 1), then within 2 and 4 times this radius. Tuned on a Panda."""
+followed by up to MAX_FOLLOW_UPS attempts, as long as each of them ends below this cost. Each starts around the end of
+the attempt before: within FOLLOW_UP_RADIUS (rad or length units of the mechanism; ratio of the range if the range is
+below 1), then within 2 and 4 times this radius. Tuned on a Panda."""
 NEAR_SOLUTION_COST = 1e-6
 """Cost at or below which a target is probably within reach: its iteration budget is doubled."""
 OUT_OF_REACH_ATTEMPTS = 8
-"""Number of attempts for a target whose distance from the base is above REACH. Fewer attempts save time, more attempts
-find a closer pose."""
+"""Largest number of attempts for a target whose distance from the base is above REACH. Fewer attempts save time, more
+attempts find a closer pose."""
 
 
 @inline
@@ -319,14 +319,15 @@ def is_pose(X, first_index):
     minor_y = X[first_index + 6] * X[first_index + 8] - X[first_index + 4] * X[first_index + 10]
     minor_z = X[first_index + 4] * X[first_index + 9] - X[first_index + 5] * X[first_index + 8]
     is_mirrored = X[first_index + 0] * minor_x + X[first_index + 1] * minor_y + X[first_index + 2] * minor_z < 0.0
-    return not is_mirrored and deviation + abs(X[first_index + 15] - 1.0) < ROTATION_TOLERANCE
+    return not is_mirrored and deviation + abs(X[first_index + 15] - 1.0) < RIGID_TRANSFORM_TOLERANCE
 
 
 @inline
 def write_lane_target(model, work, X, target_index, lanes, lane, target_pose):
     """Write a target to a lane and to `target_pose` (12,): rotation of the last link, scaled position of the tip.
 
-    Both are in the frame of the base; the tool rotation is removed. X contains all targets, 16 numbers each.
+    Both are in the frame of the base; the tool rotation is removed. X contains all targets, 16 numbers each. For a
+    partial goal the axes of the residuals are written too.
     (b0, b1, b2) is a row of the inverse rotation of the base, and (u0, u1, u2) the same row of the target's rotation in
     the frame of the base.
     """
@@ -372,7 +373,7 @@ def begin_target(model, work, X, target_index, q0, lanes, lane, search, key, tar
     nq, q0_norm = int(model[N_Q]), 0.0
     for k in range(nq):
         q0_norm += abs(q0[nq * target_index + k])
-    if not q0_norm < MAX_START_VALUE:
+    if not q0_norm < MAX_SEED_NORM:
         return False
     write_lane_target(model, work, X, target_index, lanes, lane, target_pose)
     work[search + TARGET_INDEX], work[search + ATTEMPT], work[search + ITERATIONS], work[search + SOLUTION_COUNT] = (
@@ -414,7 +415,7 @@ def reset_lane(model, work, lanes, lane):
 def begin_attempt(model, table, work, target_index, q0, lanes, lane, search, mode, target_pose):
     """Begin the next attempt of a lane: write its start as the trial. `target_pose` (12,) is scratch memory."""
     column_count, first_q = int(model[N_COLUMNS]), int(model[N_Q]) * target_index
-    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
+    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_JOINTS])
     has_tried_many_starts = work[search + START_COUNT] >= MIN_STARTS_BEFORE_FOLLOW_UP
     is_follow_up = (
         has_tried_many_starts
@@ -488,7 +489,7 @@ def begin_attempt(model, table, work, target_index, q0, lanes, lane, search, mod
 def end_attempt(model, work, target_index, q0, lanes, lane, search, mode):
     """End the attempt of a lane and store it if it is the best so far; return True if no further attempt follows."""
     column_count, first_q = int(model[N_COLUMNS]), int(model[N_Q]) * target_index
-    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
+    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_JOINTS])
     position_error2, rotation_error2, cost = (
         work[POSITION_ERROR * lanes + lane],
         work[ROTATION_ERROR * lanes + lane],
@@ -546,10 +547,10 @@ def end_attempt(model, work, target_index, q0, lanes, lane, search, mode):
 
 @inline
 def end_target(model, work, search, q0, q, report):
-    """Write the solution and the report of a lane's target."""
+    """Write the best configuration and the report of a lane's target."""
     target_index, nq = int(work[search + TARGET_INDEX]), int(model[N_Q])
     first_q, first_report = nq * target_index, REPORT_FLOATS * target_index
-    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_NODES])
+    columns_start = MODEL_HEAD + JOINT_FLOATS * int(model[N_JOINTS])
     for k in range(first_q, first_q + nq):
         q[k] = q0[k]
     if work[search + BEST_COST] < NO_COST:
@@ -572,7 +573,7 @@ def end_target(model, work, search, q0, q, report):
 
 @inline
 def reject_target(model, target_index, q0, q, report):
-    """Report that a target or its start is invalid; q is a copy of q0."""
+    """Report that a target or its seed is invalid, and copy q0 to q."""
     nq = int(model[N_Q])
     for k in range(nq * target_index, nq * target_index + nq):
         q[k] = q0[k]
@@ -582,19 +583,19 @@ def reject_target(model, target_index, q0, q, report):
 
 
 @subroutine
-def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key, q, report):
+def search_targets(like, model, table, work, work_alias, X, q0, mode, key, q, report):
     """Solve for M targets X (M x 16) from q0 (M x nq) into q (M x nq) and report (M x REPORT_FLOATS), all flat.
 
-    Targets are poses of the tip in the world, row by row, m; q0 and q are in rad and m.
+    Targets are poses of the tip, row by row, m (their frame: see `chain_layout.py`); q0 and q are in rad and m.
 
     Args:
-        scalar_type: a float, or a vector of eight lanes (`vector.py`).
+        like: a float, or a vector of eight lanes (`vector.py`).
         model, table: the chain and its seed table (`chain_layout.py`).
         work, work_alias: the same workspace twice, as for `iterate`.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
         key: key of the random numbers.
     """
-    lanes, column_count = lanes_of(scalar_type), int(model[N_COLUMNS])
+    lanes, column_count = lanes_of(like), int(model[N_COLUMNS])
     searches_start = (LANE_HEAD + COLUMN_SLOTS * column_count) * lanes
     search_length = SEARCH_HEAD + column_count
     target_pose = work[searches_start + search_length * lanes : searches_start + search_length * lanes + 12]
@@ -634,4 +635,4 @@ def search_targets(scalar_type, model, table, work, work_alias, X, q0, mode, key
             else:
                 begin_attempt(model, table, work, target_index, q0, lanes, lane, search, mode, target_pose)
         if active_lane_count > 0:
-            iterate(scalar_type, model, work, work_alias)
+            iterate(like, model, work, work_alias)

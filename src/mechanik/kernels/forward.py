@@ -1,4 +1,4 @@
-"""Forward kinematics and geometric Jacobians of chains and trees of nodes (see `nodes.py`)."""
+"""Forward kinematics of chains and trees of nodes, and geometric Jacobians of chains (see `nodes.py`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def write_pose(out, X):
 
 @inline
 def chain_end_pose(nodes, q):
-    """Return the world pose X of the last node of a chain; the parent of each node is the node of the previous row."""
+    """Return the world pose of the last node of a chain; the parent of each node is the previous row, or the world."""
     X = IDENTITY_POSE
     n = nodes.shape[0]
     if nodes[n - 1, HAS_ONLY_SCALAR_JOINTS] == 1.0:
@@ -95,7 +95,7 @@ def chain_poses(nodes, q, out):
 def tree_poses(nodes, ends, q, out):
     """Write the world poses of L links for q (N, nq) to out (N, L, 4, 4); False if any value is not finite.
 
-    Each link is a fixed node of `ends` (L, 18), whose parent is a row of `nodes`.
+    Each link is a fixed node of `ends` (L, 18), whose parent is a row of `nodes` or the world (-1).
     """
     poses = np.empty((nodes.shape[0], 12))
     is_finite = True
@@ -116,7 +116,7 @@ def tree_poses(nodes, ends, q, out):
 
 @inline
 def add_rotation_column(J, column, x, y, z, ax, ay, az):
-    """Add the twist of a rotation about the axis (ax, ay, az) through the point (x, y, z), at the world origin."""
+    """Add to a column the twist at the world origin of a rotation about the axis (ax, ay, az) through (x, y, z)."""
     J[0, column] += y * az - z * ay
     J[1, column] += z * ax - x * az
     J[2, column] += x * ay - y * ax

@@ -1,17 +1,17 @@
 """Kinematic tree of a mechanism as a table of nodes; the pose of a node; a fast sine and cosine.
 
-Each node has a parent and one elementary motion:
+Each node has a parent and one motion, of the kind `NODE_KIND`:
 
     X_world_node = X_world_parent X_parent_joint motion(q)
 
 A node is a row of `NODE_FLOATS` floats: the fixed pose X_parent_joint, as R row by row and p in m (12 numbers);
-`NODE_RATIO` and `NODE_OFFSET`, with joint value = ratio * q + offset (rad or m); `PARENT` (-1 is the world);
-`NODE_KIND`; `FIRST_Q` and `FIRST_V`, the first indices of the joint in q and in v. All nodes are in one array, since
-each further array adds 0.05 us to a call from Python.
+`NODE_RATIO` and `NODE_OFFSET`, with the motion ratio * q + offset (rad or m) of revolute and prismatic nodes; `PARENT`
+(-1 is the world); `NODE_KIND`; `FIRST_Q` and `FIRST_V`, the first indices of the joint in q and in v. All nodes are in
+one array, since each further array adds 0.05 us to a call from Python.
 
 Revolute nodes rotate about z and prismatic nodes translate along z, so the rotation of X_parent_joint maps z onto the
-joint axis. The motion of a node does not change its own axis in the world, so Jacobian columns follow from the node's
-pose.
+joint axis. The dofs of a node are motions about or along the axes of its pose X_world_node, so Jacobian columns follow
+from this pose.
 
 A pose is a tuple of 12 numbers, R row by row and p, because the compiler keeps tuples in registers.
 """
@@ -32,14 +32,15 @@ Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = FIRST_Q, FIRST_V
 
 
 INVERSE_PI = 1.0 / math.pi
-# pi is the sum of three numbers; the first two have 33 bits, so that their integer multiples up to 2**20 are exact
+# pi is the sum of three numbers; the first two have at most 33 bits, so that their integer multiples up to 2**20 are
+# exact
 PI_HIGH = 3.1415926534682512
 PI_MIDDLE = 1.2154201012607932e-10
 PI_LOW = 4.044532497591901e-21
 # adding and subtracting 1.5 * 2**52 rounds to the nearest integer
 ROUND_TO_INTEGER = 6755399441055744.0
 BOUNDED_SINCOS_LIMIT = 1.0e6
-"""Largest absolute angle (rad) of `bounded_sincos`."""
+"""Bound of the absolute angle (rad) for `bounded_sincos`."""
 
 
 @inline

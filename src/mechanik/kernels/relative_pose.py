@@ -1,9 +1,9 @@
-"""Residuals of the relative pose of two frames and their derivatives, for each kind of relation.
+"""Residuals of the relative pose of two frames (kinds POSE, AXIS, COSINE, LOOK_AT, DISTANCE), and their derivatives.
 
-Every relation of a frame B to a frame A depends on the position (x, y, z), m, and the rotation Q of B in A. A kind has
-up to six residuals. `linear_jacobian` is the derivative of the first three residuals by a translation of B,
-`angular_jacobian` the derivative of the last three residuals by a rotation of B, both in the axes of A. The residuals
-are unweighted: m, rad, or the cosine of COSINE. Matrices are tuples of 9 numbers, row by row.
+These residuals depend on the position (x, y, z), m, and the rotation Q of a frame B in a frame A. A kind has up to six
+residuals. `linear_jacobian` is the derivative of the first three residuals by a translation of B, `angular_jacobian`
+the derivative of the last three residuals by a rotation of B, both in the axes of A. The residuals are unweighted: m,
+rad, or the cosine of COSINE. Matrices are tuples of 9 numbers, row by row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NEAR_PI_COSINE = -0.99999
 
 @inline
 def rotate_inverse(A, x, y, z):
-    """Return A' (x, y, z): the components of a world vector along the axes of a rotation or pose A."""
+    """Return A' (x, y, z): the components of a vector along the axes (columns) of a rotation or pose A."""
     return A[0] * x + A[3] * y + A[6] * z, A[1] * x + A[4] * y + A[7] * z, A[2] * x + A[5] * y + A[8] * z
 
 
@@ -133,7 +133,10 @@ def axis_residual(x, y, z):
 
 @inline
 def times_cross(M, x, y, z):
-    """Return -M [v]x for v = (x, y, z): the derivative of M v by a rotation of v, with M (w x v) = (-M [v]x) w."""
+    """Return -M [v]x for v = (x, y, z): the derivative of M v by a rotation w of v, since M (w x v) = -M [v]x w.
+
+    The last row of M is zero.
+    """
     return (
         M[2] * y - M[1] * z, M[0] * z - M[2] * x, M[1] * x - M[0] * y,
         M[5] * y - M[4] * z, M[3] * z - M[5] * x, M[4] * x - M[3] * y,
@@ -145,7 +148,8 @@ def times_cross(M, x, y, z):
 def residual_of_kind(kind, x, y, z, Q):
     """Return six residuals of a kind, `linear_jacobian` and `angular_jacobian`, for the pose of B in A.
 
-    (u, v, w) is the unit vector to the origin of B; M is the derivative of an axis residual by its unit vector.
+    Residuals that the kind does not have are arbitrary numbers; the row mask of a block leaves them out. (u, v, w) is
+    the unit vector to the origin of B; M is the derivative of an axis residual by its unit vector.
     """
     r0, r1, r2 = x, y, z
     r3, r4, r5 = 0.0, 0.0, 0.0

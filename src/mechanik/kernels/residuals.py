@@ -127,7 +127,7 @@ def joint_constraint_residual(ints, floats, b, x, residual, J):
 
 @subroutine
 def update_node_poses(ints, floats, x):
-    """Write the world poses of all nodes at x to `AT_POSES`."""
+    """Write the world poses of all nodes at x to the table `poses`."""
     nodes, poses, q = ints[AT_NODES], ints[AT_POSES], floats[x:]
     for i in range(ints[N_NODES]):
         node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
@@ -423,12 +423,12 @@ def read_moment(floats, moment):
 def spherical_residual(ints, floats, b, x, residual, J):
     """Evaluate a spherical joint: the rotation vector (rad) from its target to its rotation, in its own axes.
 
-    a is the conjugate of the target quaternion, b the quaternion of the joint, and c = a b, with a scalar part that is
-    not negative.
+    (aw, ax, ay, az) is the conjugate of the target quaternion, (bw, bx, by, bz) the quaternion of the joint, and (cw,
+    cx, cy, cz) their product, with a scalar part that is not negative.
     """
     blocks, block_data, weight = ints[AT_BLOCKS], ints[AT_BLOCK_DATA], ints[AT_WEIGHT]
     block, block_data = blocks + BLOCK_INTS * b, block_data + BLOCK_FLOATS * b
-    mask, first_row, width, first_jacobian, k = (
+    mask, first_row, width, first_jacobian, quaternion_index = (
         ints[block + ROW_MASK],
         ints[block + FIRST_ROW],
         ints[block + COLUMN_COUNT],
@@ -436,7 +436,12 @@ def spherical_residual(ints, floats, b, x, residual, J):
         ints[block + X_INDEX],
     )
     aw, ax, ay, az = floats[block_data], -floats[block_data + 1], -floats[block_data + 2], -floats[block_data + 3]
-    bw, bx, by, bz = floats[x + k], floats[x + k + 1], floats[x + k + 2], floats[x + k + 3]
+    bw, bx, by, bz = (
+        floats[x + quaternion_index],
+        floats[x + quaternion_index + 1],
+        floats[x + quaternion_index + 2],
+        floats[x + quaternion_index + 3],
+    )
     cw, cx = aw * bw - ax * bx - ay * by - az * bz, aw * bx + ax * bw + ay * bz - az * by
     cy, cz = aw * by - ax * bz + ay * bw + az * bx, aw * bz + ax * by - ay * bx + az * bw
     if cw < 0.0:
@@ -461,17 +466,17 @@ def spherical_residual(ints, floats, b, x, residual, J):
         even_factor * ex * ez - 0.5 * ey, even_factor * ey * ez + 0.5 * ex, 1.0 - even_factor * (xx + yy),
     )  # fmt: skip
     first_joint_column = ints[block + FIRST_JOINT_COLUMN]
-    for k in range(3 if first_joint_column >= 0 else 0):
+    for axis in range(3 if first_joint_column >= 0 else 0):
         add_column(
             floats,
-            J + first_jacobian + first_joint_column + k,
+            J + first_jacobian + first_joint_column + axis,
             width,
             weight + first_row,
             mask,
             1.0,
-            jacobian[k],
-            jacobian[3 + k],
-            jacobian[6 + k],
+            jacobian[axis],
+            jacobian[3 + axis],
+            jacobian[6 + axis],
             0.0,
             0.0,
             0.0,
@@ -482,7 +487,8 @@ def spherical_residual(ints, floats, b, x, residual, J):
 def evaluate_residuals(ints, floats, x, buffer, end_block):
     """Evaluate the residuals and Jacobians of the blocks below `end_block` into one of the two buffers (0 or 1).
 
-    Blocks of kind PYTHON_FUNCTION stay unchanged: Python writes their residuals and Jacobians.
+    The poses of all nodes are computed first. Blocks of kind PYTHON_FUNCTION stay unchanged: Python writes their
+    residuals and Jacobians.
     """
     blocks, block_columns, slack, block_data = (
         ints[AT_BLOCKS],

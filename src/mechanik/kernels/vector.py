@@ -1,8 +1,8 @@
 """Arithmetic with floats or vectors of eight lanes, so that the same kernel solves one problem or eight at a time.
 
-The argument `scalar_type` of a kernel is a number whose type selects the arithmetic, a float or a vector; its value has
-no effect. `load(scalar_type, a, i)` returns the number a[i], or a vector of the eight numbers from i on. In plain
-Python there are only floats.
+The argument `like` of a function is a number whose type selects the arithmetic, a float or a vector; its value has no
+effect. `load(like, a, i)` returns the number a[i], or a vector of the eight numbers from i on. In plain Python there
+are only floats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LANES = 8
 
 if IS_PLAIN_PYTHON:
 
-    def load(scalar_type: Any, array: Any, i: Any) -> Any:
+    def load(like: Any, array: Any, i: Any) -> Any:
         """Return the number array[i], or a vector of the numbers from i on."""
         return array[i]
 
@@ -33,16 +33,16 @@ if IS_PLAIN_PYTHON:
         """Return the square root; NaN for a negative number."""
         return math.sqrt(x) if x >= 0.0 else math.nan
 
-    def spread(scalar_type: Any, x: Any) -> Any:
+    def broadcast(like: Any, x: Any) -> Any:
         """Return the number x in all lanes."""
         return x
 
-    def lanes_of(scalar_type: Any) -> Any:
+    def lanes_of(like: Any) -> Any:
         """Return the number of lanes: 1 or 8."""
         return 1
 
     def widen(x: Any) -> Any:
-        """Convert 32-bit floats to 64-bit floats."""
+        """Convert a vector of 32-bit floats to 64-bit floats."""
         return x
 
     def eight_doubles(x: Any) -> Any:
@@ -54,18 +54,18 @@ if IS_PLAIN_PYTHON:
         return x
 
 else:
-    from .vector_intrinsics import lanes_of, load, root, splat, spread, store, where_less, widen
+    from .vector_intrinsics import broadcast, broadcast_intrinsic, lanes_of, load, root, store, where_less, widen
 
-    eight_doubles, eight_floats = splat(LANES, 64), splat(LANES, 32)
+    eight_doubles, eight_floats = broadcast_intrinsic(LANES, 64), broadcast_intrinsic(LANES, 32)
 
 __all__ = [
     "LANES",
+    "broadcast",
     "eight_doubles",
     "eight_floats",
     "lanes_of",
     "load",
     "root",
-    "spread",
     "store",
     "where_less",
     "widen",

@@ -101,14 +101,14 @@ def _computation_type(operand_type: Any) -> Any:
 
 
 @intrinsic
-def load(typing: Any, scalar_type: Any, array: Any, i: Any) -> Any:
-    result = scalar_type if isinstance(scalar_type, Vector) else array.dtype
+def load(typing: Any, like: Any, array: Any, i: Any) -> Any:
+    result_type = like if isinstance(like, Vector) else array.dtype
 
     def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = _element_address(context, builder, signature.args[1:], arguments[1], arguments[2], result)
+        address = _element_address(context, builder, signature.args[1:], arguments[1], arguments[2], result_type)
         return builder.load(address, align=array.dtype.bitwidth // 8)
 
-    return result(scalar_type, array, i), generate_code
+    return result_type(like, array, i), generate_code
 
 
 @intrinsic
@@ -162,25 +162,25 @@ def root(typing: Any, x: Any) -> Any:
 
 
 @intrinsic
-def spread(typing: Any, scalar_type: Any, x: Any) -> Any:
-    result_type = _computation_type(scalar_type)
+def broadcast(typing: Any, like: Any, x: Any) -> Any:
+    result_type = _computation_type(like)
 
     def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if isinstance(result_type, Vector):
             return _to_vector(context, builder, arguments[1], signature.args[1], result_type)
         return context.cast(builder, arguments[1], signature.args[1], result_type)
 
-    return result_type(scalar_type, x), generate_code
+    return result_type(like, x), generate_code
 
 
 @intrinsic
-def lanes_of(typing: Any, scalar_type: Any) -> Any:
-    lanes = scalar_type.lanes if isinstance(scalar_type, Vector) else 1
+def lanes_of(typing: Any, like: Any) -> Any:
+    lanes = like.lanes if isinstance(like, Vector) else 1
 
     def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.get_constant(types.intp, lanes)
 
-    return types.intp(scalar_type), generate_code
+    return types.intp(like), generate_code
 
 
 @intrinsic
@@ -193,15 +193,15 @@ def widen(typing: Any, x: Any) -> Any:
     return result_type(x), generate_code
 
 
-def splat(lanes: int, bits: int) -> Any:
+def broadcast_intrinsic(lanes: int, bits: int) -> Any:
     """Return an intrinsic that copies a number to all lanes of a vector."""
     vector = Vector(lanes, bits)
 
     @intrinsic
-    def in_all_lanes(typing: Any, x: Any) -> Any:
+    def broadcast_number(typing: Any, x: Any) -> Any:
         def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return _to_vector(context, builder, arguments[0], signature.args[0], vector)
 
         return vector(x), generate_code
 
-    return in_all_lanes
+    return broadcast_number

@@ -1,4 +1,4 @@
-"""Validate new targets of several goals and write them into a packed problem, in a small kernel for frequent calls.
+"""Validate new targets of objectives and write them into a packed problem, in a small kernel for frequent calls.
 
 The numbers of all targets are in one flat array, one target after the other.
 """
@@ -17,18 +17,20 @@ NO_REFERENCE = -1
 """Index in q that means that a joint value has no reference angle."""
 
 
-ROTATION_TOLERANCE = 1e-6
-"""Largest sum of the deviations of a target from a rigid transform: squared lengths and scalar products of the columns
-of its rotation, and its last row."""
+RIGID_TRANSFORM_TOLERANCE = 1e-6
+"""Bound of the sum of the deviations of a target from a rigid transform: those of the squared lengths and scalar
+products of the columns of its rotation, and of its last row."""
 FULL_TURN = 2.0 * math.pi
 
 
 @subroutine
-def write_pose(floats, offset, rotations, i, values, first_index):
-    """Write the pose values[first_index:first_index + 16], multiplied by rotation i, to `floats`, from `offset` on.
+def write_target_pose(floats, offset, rotations, i, values, first_index):
+    """Write the pose values[first_index:first_index + 16] to `floats`, from `offset` on, as 9 + 3 numbers: R and p.
+
+    The rotation of the pose is multiplied by rotation i from the right.
 
     Returns:
-        False if the pose is not a rigid transform.
+        False, and nothing is written, if the pose is not a rigid transform.
     """
     deviation = 0.0
     for c in range(3):
@@ -44,7 +46,7 @@ def write_pose(floats, offset, rotations, i, values, first_index):
     is_mirrored = (
         values[first_index] * minor_x + values[first_index + 1] * minor_y + values[first_index + 2] * minor_z < 0.0
     )
-    if is_mirrored or not deviation + abs(values[first_index + 15] - 1.0) < ROTATION_TOLERANCE:
+    if is_mirrored or not deviation + abs(values[first_index + 15] - 1.0) < RIGID_TRANSFORM_TOLERANCE:
         return False
     for r in range(3):
         floats[offset + 9 + r] = values[first_index + 4 * r + 3]
@@ -58,36 +60,37 @@ def write_pose(floats, offset, rotations, i, values, first_index):
 
 
 @kernel("b1(f8[::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def write_targets(floats, plan, rotations, values, q0):
-    """Validate the targets of several goals and write them into the packed problem.
+def write_targets(floats, target_table, rotations, values, q0):
+    """Validate the targets of objectives and write them into the packed problem.
 
     Args:
         floats: the float table of the problem.
-        plan: (k, 4), for each target its kind, its offset in `floats`, its offset in `values`, and the index in q0 of
-            its reference angle (or NO_REFERENCE). Full turns are added to a joint value to come nearest to this angle.
-        rotations: (k, 9), rotation matrices, row by row; the rotation of a target pose is multiplied by its matrix from
-            the right.
+        target_table: (k, 4), for each target its kind, its offset in `floats`, its offset in `values`, and the index in
+            q0 of its reference angle (or NO_REFERENCE). Full turns are added to a joint value to come nearest to this
+            angle.
+        rotations: (k, 9), for each target a rotation matrix, row by row; the rotation of a target pose is multiplied by
+            it from the right.
         values: the numbers of all targets.
-        q0: (nq,), reference angles, rad.
+        q0: (nq,), configuration with the reference angles.
 
     Returns:
         False if a number is not finite or a pose is not a rigid transform; some targets may then be written.
     """
     total = 0.0
-    for value_index in range(values.shape[0]):
-        total += 0.0 * values[value_index]
+    for k in range(values.shape[0]):
+        total += 0.0 * values[k]
     if total != 0.0:  # 0 times infinity or NaN is NaN, which differs from 0
         return False
-    for i in range(plan.shape[0]):
-        offset, value_index = plan[i, 1], plan[i, 2]
-        if plan[i, 0] == TARGET_POSE:
-            if not write_pose(floats, offset, rotations, i, values, value_index):
+    for i in range(target_table.shape[0]):
+        offset, first_index = target_table[i, 1], target_table[i, 2]
+        if target_table[i, 0] == TARGET_POSE:
+            if not write_target_pose(floats, offset, rotations, i, values, first_index):
                 return False
-        elif plan[i, 0] == TARGET_POSITION:
+        elif target_table[i, 0] == TARGET_POSITION:
             for r in range(3):
-                floats[offset + 9 + r] = values[value_index + r]
+                floats[offset + 9 + r] = values[first_index + r]
         else:
-            floats[offset] = values[value_index]
-            if plan[i, 3] >= 0:
-                floats[offset] += FULL_TURN * np.rint((q0[plan[i, 3]] - values[value_index]) / FULL_TURN)
+            floats[offset] = values[first_index]
+            if target_table[i, 3] >= 0:
+                floats[offset] += FULL_TURN * np.rint((q0[target_table[i, 3]] - values[first_index]) / FULL_TURN)
     return True

@@ -122,7 +122,7 @@ def chain_model(
     rows = set(rows_to_solve)
     has_position, has_rotation = bool(rows & set(POSITION_ROWS)), bool(rows & set(ROTATION_ROWS))
     is_partial = rows_to_solve not in (POSE_ROWS, POSITION_ROWS, ROTATION_ROWS)
-    model[layout.N_NODES], model[layout.N_COLUMNS], model[layout.N_Q], model[layout.LENGTH_SCALE] = (
+    model[layout.N_JOINTS], model[layout.N_COLUMNS], model[layout.N_Q], model[layout.LENGTH_SCALE] = (
         motion_count,
         column_count,
         nq,

@@ -8,11 +8,11 @@ of
 
 For a full rotation the second term is half the sum over the three axes, for lines and planes the first term is the
 squared distance from them, and for right angles the second term is the squared cosine. For small angles the cost is
-the sum of squares of the problem's residual.
+approximately the sum of squares of the problem's residual.
 
-`sides` (nodes, blocks) contains which of the two frames a node moves (bits MOVES_A, MOVES_B); functions of a joint have
-the row of its node as an argument. `frames` (blocks, 24) contains A and then B in the world, each as R row by row and
-p; G is one row of it. k is the unit vector of a joint axis, and c a point on the axis.
+`sides` (nodes, blocks) contains which of the two frames a node moves (bits MOVES_A, MOVES_B); functions for a single
+joint have the row of its node as the argument `sides`. `frames` (blocks, 24) contains A and then B in the world, each
+as R row by row and p; G is one row of it. k is the unit vector of a joint axis, and c a point on the axis.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from ..nodes import IDENTITY_POSE, NODE_FLOATS, PARENT, child_pose
 from ..problem_layout import *
 from ..residuals import read_pose_at, world_frame
 
-FULL_ROTATION = 2.0 * math.pi
-"""rad."""
+FULL_TURN = 2.0 * math.pi
 ANGLE_SAMPLES = 180
-"""Samples of a full rotation, in which two harmonics have at most two minima. Two minima within 4 degrees may be taken
-for a single minimum."""
+"""Number of intervals between samples of at most a full turn, in which two harmonics have at most two minima. A minimum
+less than one interval (2 degrees) from a maximum may be missed."""
 EQUAL_RATIO = 1e-12
 """Values count as equal if they differ by less than this ratio of the largest value."""
 
@@ -41,9 +40,9 @@ def best_angle(a, b, t_min, t_max):
     """
     t = math.atan2(-b, -a)
     if t > t_max:
-        t -= FULL_ROTATION
+        t -= FULL_TURN
     elif t < t_min:
-        t += FULL_ROTATION
+        t += FULL_TURN
     if t_min <= t <= t_max:
         return t
     cost_min_end = a * math.cos(t_min) + b * math.sin(t_min)
@@ -61,8 +60,8 @@ def best_angle_two_harmonics(a, b, c, d, t_min, t_max):
     if tolerance == 0.0:
         return 0.0
     t_start = max(t_min, -math.pi)
-    t_end = min(t_max, t_start + FULL_ROTATION)
-    t_start = max(t_min, t_end - FULL_ROTATION)
+    t_end = min(t_max, t_start + FULL_TURN)
+    t_start = max(t_min, t_end - FULL_TURN)
     t_step = (t_end - t_start) / ANGLE_SAMPLES
     lowest_angle, lowest_value = t_end, harmonics(a, b, c, d, t_end)[0]
     value, slope = harmonics(a, b, c, d, t_start)
@@ -153,7 +152,7 @@ def best_rotation(S, N, V):
     several rotations that are equally good, as for vectors that are all parallel, the smallest is returned.
 
     Args:
-        S: (3, 3), the sum of u t' over the pairs.
+        S: (3, 3), the (weighted) sum of u t' over the pairs.
         N, V: (4, 4), work arrays.
     """
     trace = S[0, 0] + S[1, 1] + S[2, 2]
@@ -228,7 +227,7 @@ NO_SINUSOID_RATIO = 1e-13
 
 @subroutine
 def update_poses_between(ints, floats, x, first_node, end_node):
-    """Update the world poses of the nodes from first to end (exclusive)."""
+    """Write the world poses at x of the nodes from `first_node` to `end_node` (exclusive) to the table `poses`."""
     nodes, poses, q = ints[AT_NODES], ints[AT_POSES], floats[x:]
     for i in range(first_node, end_node):
         node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
@@ -272,7 +271,7 @@ def rotate_vector(values, k, stride, R, x, y, z):
 
 @subroutine
 def translate_frames(sides, frames, x, y, z):
-    """Translate the frames that a node moves by (x, y, z)."""
+    """Translate the frames that a node moves (its row of `sides`) by (x, y, z)."""
     for b in range(frames.shape[0]):
         for is_B in range(2):
             if sides[b] & (MOVES_B if is_B else MOVES_A):
@@ -284,9 +283,9 @@ def translate_frames(sides, frames, x, y, z):
 
 @subroutine
 def block_weights(ints, floats, b, use_bits):
-    """Return the position rows (bits) and the number of axes of a block in the cost, and both weights squared.
+    """Return the position rows (bits) and the number of axes of a block in the cost, and the squares of their weights.
 
-    A block with bands is a limit and has no part in the cost.
+    `use_bits` may leave out positions or axes. A block with bands is a limit and has no part in the cost.
     """
     block = ints[AT_BLOCKS] + BLOCK_INTS * b
     if ints[block + HAS_BANDS] == 1:
@@ -366,28 +365,32 @@ def best_angle_about(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, 
 
 
 @subroutine
-def add_vector_pair_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, tx, ty, tz):
-    """Add |d - t|^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
+def add_vector_pair_term(sinusoid, weight2, ux, uy, uz, dx, dy, dz, tx, ty, tz):
+    """Add weight2 |d - t|^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
     dot = dx * tx + dy * ty + dz * tz
     parallel_part = (ux * dx + uy * dy + uz * dz) * (ux * tx + uy * ty + uz * tz)
-    sinusoid[0] -= 2.0 * weight * (dot - parallel_part)
-    sinusoid[1] -= 2.0 * weight * (ux * (dy * tz - dz * ty) + uy * (dz * tx - dx * tz) + uz * (dx * ty - dy * tx))
-    return weight * math.sqrt((dx * dx + dy * dy + dz * dz) * (tx * tx + ty * ty + tz * tz))
+    sinusoid[0] -= 2.0 * weight2 * (dot - parallel_part)
+    sinusoid[1] -= 2.0 * weight2 * (ux * (dy * tz - dz * ty) + uy * (dz * tx - dx * tz) + uz * (dx * ty - dy * tx))
+    return weight2 * math.sqrt((dx * dx + dy * dy + dz * dz) * (tx * tx + ty * ty + tz * tz))
 
 
 @subroutine
-def add_scalar_term(sinusoid, weight, ux, uy, uz, dx, dy, dz, nx, ny, nz, offset):
-    """Add (n . d - offset)^2, as d rotates about the unit vector u, to the sinusoid; return the size of its terms."""
+def add_scalar_term(sinusoid, weight2, ux, uy, uz, dx, dy, dz, nx, ny, nz, offset):
+    """Add weight2 (n . d - offset)^2, as d rotates about the unit vector u, to the sinusoid.
+
+    Returns:
+        The size of its terms.
+    """
     parallel_part = (ux * dx + uy * dy + uz * dz) * (ux * nx + uy * ny + uz * nz)
     cos_factor = nx * dx + ny * dy + nz * dz - parallel_part
     sin_factor = nx * (uy * dz - uz * dy) + ny * (uz * dx - ux * dz) + nz * (ux * dy - uy * dx)
     constant = parallel_part - offset
-    sinusoid[0] += 2.0 * weight * constant * cos_factor
-    sinusoid[1] += 2.0 * weight * constant * sin_factor
-    sinusoid[2] += 0.5 * weight * (cos_factor * cos_factor - sin_factor * sin_factor)
-    sinusoid[3] += weight * cos_factor * sin_factor
+    sinusoid[0] += 2.0 * weight2 * constant * cos_factor
+    sinusoid[1] += 2.0 * weight2 * constant * sin_factor
+    sinusoid[2] += 0.5 * weight2 * (cos_factor * cos_factor - sin_factor * sin_factor)
+    sinusoid[3] += weight2 * cos_factor * sin_factor
     sinusoid[4] = 1.0
-    return weight * (dx * dx + dy * dy + dz * dz + offset * offset)
+    return weight2 * (dx * dx + dy * dy + dz * dz + offset * offset)
 
 
 @subroutine
@@ -418,7 +421,7 @@ def collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, p
     """Collect the vectors u that a node rotates about the point c, each with its target vector t.
 
     Args:
-        S: (3, 3), written: the weighted sum of u t'.
+        S: (3, 3), written: the sum of u t', each times its squared weight.
         pair: (6,), written: u and t of the last pair.
 
     Returns:
@@ -451,16 +454,16 @@ def collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, p
 
 
 @subroutine
-def add_product(S, weight, pair):
-    """Add weight u t' of a pair of vectors u and t to S."""
+def add_product(S, weight2, pair):
+    """Add weight2 u t' of a pair of vectors u and t to S."""
     for i in range(3):
         for j in range(3):
-            S[i, j] += weight * pair[i] * pair[3 + j]
+            S[i, j] += weight2 * pair[i] * pair[3 + j]
 
 
 @subroutine
 def total_cost(ints, floats, frames, use_bits):
-    """Return the cost of all goals together."""
+    """Return the cost of all goals together, with the residuals that `use_bits` selects."""
     cost = 0.0
     for b in range(frames.shape[0]):
         position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)

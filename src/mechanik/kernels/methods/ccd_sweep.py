@@ -1,10 +1,10 @@
 """One sweep of cyclic coordinate descent: each joint in order moves to the value that minimises the cost.
 
-For a rotation by t about an axis, the cost of all points, directions and poses together is a sinusoid a cos t + b sin
-t (Wang and Chen 1991, equations 14 to 18), so a hinge has a closed form, also within limits. Lines, planes and
-right angles add a second harmonic, whose minimum is found by samples and Newton's method. All three dofs of a spherical
-joint move at once, by a quaternion (Blow 2002), also within a cone. A value that several joints share is found by a
-line search. The cost, `sides` and `frames` are defined in `ccd_cost.py`.
+For a rotation by t about an axis, the cost of all points, directions and poses together is a sinusoid a cos t + b sin t
+plus a constant (Wang and Chen 1991, equations 14 to 18), so a hinge has a closed form, also within limits. Lines,
+planes and right angles add a second harmonic; then the minimum is found by samples and Newton's method. All three dofs
+of a spherical joint move at once, by a quaternion (Blow 2002), also within a cone. A value that several joints share is
+found by a line search. The cost, `sides` and `frames` are defined in `ccd_cost.py`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from .ccd_cost import (
 
 CONE_TOLERANCE = 1e-12
 """Difference of cosines up to which a direction outside its cone still counts as inside."""
-SPHERICAL_WORK_FLOATS = 64
+SWEEP_WORK_FLOATS = 64
 """Number of floats in the work array of a sweep."""
 
 
@@ -73,7 +73,7 @@ def rotate_spherical(
     work,
     rotation_vector,
 ):
-    """Rotate a spherical joint to the minimum of the cost; return the angle (rad).
+    """Rotate a spherical joint to the minimum of the cost; return the angle of the whole rotation (rad).
 
     For a single point or direction this is the smallest rotation towards it; for several, or for a pose, the best
     rotation. With a cone, rotations about single axes follow. With lines, planes or right angles among the goals, there
@@ -88,8 +88,8 @@ def rotate_spherical(
         frames: (blocks, 24), updated.
         max_angle: largest rotation, rad; a rotation back into the cone may be larger.
         blend: fraction of each rotation that is applied.
-        cosine: cosine of the half angle of the cone.
-        work: (SPHERICAL_WORK_FLOATS,), work array.
+        cosine: cosine of the half angle of the cone, if there is one.
+        work: (SWEEP_WORK_FLOATS,), work array.
         rotation_vector: (3,), written: the applied rotation in the joint's own axes, rad.
     """
     X = ints[AT_POSES] + 12 * node
@@ -171,27 +171,30 @@ def limited_rotation(w, x, y, z, blend, max_angle):
 
 
 @subroutine
-def apply_rotation(floats, X, k, sides, frames, w, x, y, z, R):
+def apply_rotation(floats, X, quaternion_offset, sides, frames, w, x, y, z, R):
     """Rotate a spherical joint and the frames that it moves by a quaternion in world axes; return the angle (rad).
 
     Args:
-        X, k: offsets of the joint's pose and of its quaternion in `floats`.
+        X, quaternion_offset: offsets of the joint's pose and of its quaternion in `floats`.
+        w, x, y, z: the quaternion.
+        R: (3, 3), work array.
     """
     if x == 0.0 and y == 0.0 and z == 0.0:
         return 0.0
     a = floats[X] * x + floats[X + 3] * y + floats[X + 6] * z
     b = floats[X + 1] * x + floats[X + 4] * y + floats[X + 7] * z
     c = floats[X + 2] * x + floats[X + 5] * y + floats[X + 8] * z
-    w0, x0, y0, z0 = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
+    w0, x0, y0, z0 = (
+        floats[quaternion_offset],
+        floats[quaternion_offset + 1],
+        floats[quaternion_offset + 2],
+        floats[quaternion_offset + 3],
+    )
     w1, x1 = w0 * w - x0 * a - y0 * b - z0 * c, w0 * a + x0 * w + y0 * c - z0 * b
     y1, z1 = w0 * b - x0 * c + y0 * w + z0 * a, w0 * c + x0 * b - y0 * a + z0 * w
     inverse_norm = 1.0 / math.sqrt(w1 * w1 + x1 * x1 + y1 * y1 + z1 * z1)
-    floats[k], floats[k + 1], floats[k + 2], floats[k + 3] = (
-        inverse_norm * w1,
-        inverse_norm * x1,
-        inverse_norm * y1,
-        inverse_norm * z1,
-    )
+    floats[quaternion_offset], floats[quaternion_offset + 1] = inverse_norm * w1, inverse_norm * x1
+    floats[quaternion_offset + 2], floats[quaternion_offset + 3] = inverse_norm * y1, inverse_norm * z1
     rotation_matrix(w, x, y, z, R)
     for column in range(3):
         a, b, c = floats[X + column], floats[X + 3 + column], floats[X + 6 + column]
@@ -220,7 +223,7 @@ def cone_axes(frames, side):
 
 @subroutine
 def rotation_to_axis(ax, ay, az, dx, dy, dz):
-    """Return the angle from the direction d to the axis a, and the unit vector of the rotation from d to a."""
+    """Return the angle from the direction d to the axis a, and the unit axis of the rotation from d to a."""
     x, y, z = dy * az - dz * ay, dz * ax - dx * az, dx * ay - dy * ax
     norm = math.sqrt(x * x + y * y + z * z)
     angle = math.atan2(norm, ax * dx + ay * dy + az * dz)
@@ -234,7 +237,8 @@ def rotation_to_axis(ax, ay, az, dx, dy, dz):
 def clip_to_cone(frames, side, cosine, w, x, y, z, S, R):
     """Limit a rotation so that it ends inside the cone: its swing ends at the edge, its twist does not change.
 
-    If the limited rotation increases the cost and the present direction is inside the cone, the identity is returned.
+    If a rotation that has to be limited then increases the cost, and the present direction is inside the cone, the
+    identity is returned.
 
     Args:
         frames: (24,) frames of the block that is the cone.
@@ -278,7 +282,8 @@ def clip_to_cone(frames, side, cosine, w, x, y, z, S, R):
 def axis_within_cone(frames, side, cosine, i):
     """Return axis i of the three axes for rotations within a cone, and the range of the angle (rad).
 
-    The axes are the axis of the cone, the perpendicular to it and to the moving direction, and the moving direction.
+    Axis 0 is the axis of the cone, axis 1 is perpendicular to it and to the moving direction, and axis 2 is the moving
+    direction.
     """
     ax, ay, az, dx, dy, dz = cone_axes(frames, side)
     if i == 0:
@@ -297,7 +302,7 @@ JOINT_INTS = 7
 HINGE_MOTION, SLIDER_MOTION, SPHERICAL_MOTION, SHARED_VALUE_MOTION = range(4)
 
 # offsets in `options`: 1 if the order is from the base to the tips; the largest motion of a joint, in units of its
-# column (rad); the fraction of a motion that is applied; the first of the cosines of the cones, one for each block
+# column; the fraction of a motion that is applied; the first of the cosines of the cones, one for each block
 OPTION_FROM_BASE, OPTION_MAX_ANGLE, OPTION_BLEND, OPTION_FIRST_COSINE = range(4)
 LINE_SAMPLES, GOLDEN_SECTION_STEPS = 24, 45
 """Line search: intervals between samples of the whole range, then steps of golden section around the best sample."""
@@ -309,6 +314,9 @@ GOLDEN_RATIO = 0.5 * (math.sqrt(5.0) - 1.0)
 def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides):
     """List the joints that may move, in the order of the sweep, and the frames that each node moves.
 
+    Each dof of a translation is a joint of the list. A value that several nodes share is listed once, with the first of
+    these nodes.
+
     Args:
         use_bits: (nodes,), USE_POSITIONS and USE_ROTATIONS of each node, as bits.
         cones: (nodes,), the block that is the cone of a spherical joint, or -1.
@@ -317,7 +325,7 @@ def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides
         sides: (nodes, blocks), zero at the call, written.
 
     Returns:
-        The number of joints.
+        The number of rows of `joints` that are written.
     """
     n = ints[N_NODES]
     for b in range(ints[N_BLOCKS]):
@@ -416,7 +424,7 @@ def motion_range(ints, floats, x, joint, options):
 
 @subroutine
 def set_joint_value(ints, floats, x, joint, value):
-    """Write a joint's value, clamped to its limits; return the change of the value."""
+    """Write a joint's value, clamped to its limits, and the step of its column; return the change of the value."""
     v = joint[JOINT_COLUMN]
     previous_value, offset = floats[x + joint[JOINT_X]], x + joint[JOINT_X]
     floats[offset] = min(max(value, floats[ints[AT_LOWER] + v]), floats[ints[AT_UPPER] + v])
@@ -444,7 +452,7 @@ def move_hinge(ints, floats, x, joint, sides, frames, options, work):
 
 @subroutine
 def move_slider(ints, floats, x, joint, sides, frames, options):
-    """Move a slider to the minimum of the cost, a parabola, within the limits; return its step, in column units."""
+    """Move a slider to the minimum of the cost, a parabola, within its range; return its step, in column units."""
     dx, dy, dz, _, _, _ = world_axis(ints, floats, joint[JOINT_NODE], joint[JOINT_AXIS])
     value, ratio, motion_min, motion_max = motion_range(ints, floats, x, joint, options)
     slope, curvature = translation_derivatives(ints, floats, sides, frames, joint[JOINT_USES], dx, dy, dz)
@@ -513,7 +521,7 @@ def search_line(ints, floats, x, joint, frames, options):
 
 @subroutine
 def cost_at(ints, floats, x, joint, frames, value):
-    """Move a joint to `value`, update poses and frames, and return the cost of all goals."""
+    """Write the value of a joint, update poses and frames, and return the cost of the goals (`total_cost`)."""
     floats[x + joint[JOINT_X]] = value
     update_poses_between(ints, floats, x, 0, ints[N_NODES])
     update_goal_frames(ints, floats, frames)
@@ -522,12 +530,12 @@ def cost_at(ints, floats, x, joint, frames, value):
 
 @kernel("f8(i8[::1], f8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
 def ccd_sweep(ints, floats, joints, sides, frames, options, work):
-    """Move the joints of x one after the other; return the largest step, in units of the columns.
+    """Move the joints one after the other, and write their steps; return the largest step, in units of the columns.
 
     Args:
-        ints, floats: the packed problem; x is its table `trial`.
+        ints, floats: the packed problem; its tables `trial` (the joint values) and `step` are updated.
         joints, sides: as written by `list_sweep_joints`.
-        frames, work: (blocks, 24) and (SPHERICAL_WORK_FLOATS,), work arrays.
+        frames, work: (blocks, 24) and (SWEEP_WORK_FLOATS,), work arrays.
         options: (3 + blocks,), see OPTION_FROM_BASE.
     """
     x, n = ints[AT_TRIAL], ints[N_NODES]

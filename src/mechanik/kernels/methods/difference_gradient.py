@@ -1,4 +1,4 @@
-"""Gradient of half the squared norm of the residual, by forward differences of one column at a time."""
+"""Gradient of half the squared norm of the residual, by forward differences for one dof of a node at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from mechanik.spatial.array import Array
 
 from ..compiler import inline, kernel
-from ..nodes import FIRST_Q, IDENTITY_POSE, NODE_FLOATS, PARENT, SPHERICAL, child_pose, compose
-from ..nodes import NODE_KIND as KIND_OF_NODE
+from ..nodes import FIRST_Q, IDENTITY_POSE, NODE_FLOATS, NODE_KIND, PARENT, SPHERICAL, child_pose, compose
 from ..problem_layout import (
     AT_BLOCK_DATA,
     AT_BLOCKS,
@@ -36,7 +35,7 @@ from ..residuals import read_pose_at, read_rotation
 
 @inline
 def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
-    """Return half the squared residual of block b, with its frame B at the world pose B and its frame A fixed."""
+    """Return half the squared residual of block b for the world pose B of its frame B; its frame A is fixed."""
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     A = read_pose_at(floats, data + FRAME_A)
     C = read_rotation(floats, data + AXES_C) if ints[block + IN_WORLD] == 1 else read_rotation(floats, data + FRAME_A)
@@ -110,7 +109,7 @@ def difference_gradient(
         )
         while i >= 0:
             node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
-            parent, is_spherical = int(node[PARENT]), int(node[KIND_OF_NODE]) == SPHERICAL
+            parent, is_spherical = int(node[PARENT]), int(node[NODE_KIND]) == SPHERICAL
             value_offset = trial + int(node[FIRST_Q])
             X_world_parent = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
             for axis in range(3):

@@ -42,7 +42,7 @@ MIN_OFFSET_RATIO = 1e-6
 """Effectors nearer to the joint, or to the axis of a hinge, than this ratio of the mechanism's size give the joint no
 direction."""
 TIE_RATIO = 1e-11
-"""Weight that prefers the smallest of rotations that fit equally well, as a ratio of the sum of |B|."""
+"""Weight that prefers the smallest of rotations that fit equally well, as a ratio of the sum of all |B_ij|."""
 PARALLEL_TOLERANCE = 1e-12
 """Axes count as parallel, or opposite, if 1 minus the absolute cosine between them is below this."""
 
@@ -137,7 +137,7 @@ def angle_within_limits(value: float, reference: float, lower: float, upper: flo
 
 @subroutine
 def update_positions(nodes: Array, x: Array, point_node: IndexArray, point_local: Array, X: Array, p: Array) -> None:
-    """Write the poses of all nodes, X (n, 12), and all positions, p (n + P, 3), at the joint values x."""
+    """Write the world poses of all nodes, X (n, 12), and all positions, p (n + P, 3), at the joint values x."""
     n = nodes.shape[0]
     for i in range(n):
         parent = int(nodes[i, PARENT])
@@ -245,7 +245,7 @@ def sum_over_effectors(
         B, translation: (3, 3) and (3,), written. The translation is in m.
 
     Returns:
-        The number of effectors that give the joint a direction.
+        The number of effectors that give the joint a direction; for sliding joints, of all effectors of generation 0.
     """
     n = X.shape[0]
     B[:], translation[:] = 0.0, 0.0
@@ -297,7 +297,7 @@ def fabrik_sweep(
     point_local: Array, weight: Array, target: Array, p: Array, X: Array, X_moved: Array, size: float,
     extra_generations: IndexArray,
 ) -> float:  # fmt: skip
-    """Move x by one iteration; write the steps of the columns into `step`, and return the largest step.
+    """Move x by one iteration; write the steps of the columns into `step`, and return the largest absolute step.
 
     Args:
         nodes: (n, NODE_FLOATS), the kinematic tree.
@@ -369,7 +369,7 @@ def fabrik_sweep(
 
 @inline
 def is_rotating(nodes: Array, i: int) -> bool:
-    """Return whether a node is a hinge or a spherical joint."""
+    """Return whether a node is a hinge or a spherical joint, the rotating joints."""
     return nodes[i, NODE_KIND] == REVOLUTE or nodes[i, NODE_KIND] == SPHERICAL
 
 
@@ -423,7 +423,10 @@ def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexAr
 
 @kernel("void(f8[:,::1], f8[:,::1], b1[::1])")
 def find_planar_hinges(nodes: Array, X: Array, is_planar: FlagArray) -> None:
-    """Write into `is_planar` (n,) whether each node is a hinge and all rotating joints below it are parallel hinges."""
+    """Write into `is_planar` (n,) which nodes are hinges whose rotating joints below are all hinges parallel to them.
+
+    `X` (n, 12) are the world poses of the nodes.
+    """
     n = nodes.shape[0]
     for i in range(n):
         is_planar[i] = nodes[i, NODE_KIND] == REVOLUTE

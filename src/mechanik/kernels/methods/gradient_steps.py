@@ -22,7 +22,7 @@ LIMIT_TOLERANCE = 1e-12
 OPTIMAL_LENGTH = -1.0
 """Value of `alpha` that requests the optimal step length of the linear model."""
 MAX_LENGTH = 1e10
-"""Largest ratio of a step to the gradient."""
+"""Largest spectral step length, as a ratio of a step to the gradient; also the length where the gradient gives none."""
 RATE_BY_JACOBIAN = -1.0
 """Value of `alpha` that requests a learning rate of 1 / |J|^2 (Frobenius norm)."""
 MIN_CURVATURE = 1e-12
@@ -107,7 +107,7 @@ def gradient_step(gradient: Array, step_min: Array, step_max: Array, alpha: floa
 
 @kernel("f8(f8[::1], f8[::1], f8, f8[::1])")
 def spectral_length(gradient: Array, previous_gradient: Array, fraction: float, step: Array) -> float:
-    """Return the spectral (Barzilai-Borwein) step length s.s / s.y.
+    """Return the spectral (Barzilai-Borwein) step length s.s / s.y, at most MAX_LENGTH; MAX_LENGTH if s.y <= 0.
 
     s = fraction * step is the step that was applied, and y the change of the gradient.
     """
@@ -120,7 +120,10 @@ def spectral_length(gradient: Array, previous_gradient: Array, fraction: float, 
 
 @kernel("f8(f8[::1], f8)")
 def longest_step_length(gradient: Array, max_component: float) -> float:
-    """Return the factor on the gradient for which the largest component of the step is `max_component`."""
+    """Return the factor on the gradient for which the largest component of the step is `max_component`.
+
+    It is MAX_LENGTH for a zero gradient.
+    """
     max_gradient = 0.0
     for v in range(gradient.shape[0]):
         max_gradient = max(max_gradient, abs(gradient[v]))
@@ -161,7 +164,7 @@ def momentum_step(
     for v in range(n):
         velocity[v] = momentum * velocity[v] - alpha * gradient[v]
         step[v] = beta * velocity[v] - alpha * gradient[v] if is_nesterov else velocity[v]
-        if step[v] < step_min[v] or step[v] > step_max[v]:  # the velocity of a column at its limit becomes zero
+        if step[v] < step_min[v] or step[v] > step_max[v]:  # the velocity of a clamped column becomes zero
             step[v] = min(max(step[v], step_min[v]), step_max[v])
             velocity[v] = 0.0
         largest_component = max(largest_component, abs(step[v]))
@@ -175,7 +178,8 @@ def adam_step(
 ) -> float:  # fmt: skip
     """Write the step of Adam (Kingma and Ba 2015, algorithm 1), clamped to the limits; return its largest component.
 
-    For a column at its limit whose step would leave the limits, the gradient counts as zero, so its averages decay.
+    For a column at a limit across which the negative gradient points, the gradient counts as zero, so its averages
+    decay.
 
     Args:
         alpha, beta1, beta2, epsilon: the parameters of the paper.
@@ -224,7 +228,7 @@ def quasi_newton_step(
         S, Y: (m, n), steps and changes of the gradient, in a ring buffer of m pairs.
         work, is_free: (2, m) and (n,), work arrays.
         pair_count, newest_pair: number of stored pairs, and index of the last pair.
-        max_component: upper bound of the components of the step, in units of the columns.
+        max_component: upper bound of the absolute components of the step, in units of the columns.
         step: (n,), written.
 
     Returns:

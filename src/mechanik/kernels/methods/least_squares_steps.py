@@ -1,7 +1,8 @@
 """Steps of least-squares methods: damped, selectively damped, Newton, null space, and within limits.
 
 The steps reduce |e + J step|^2, with the residual e (m,) and its Jacobian J (m, n). The dense linear algebra
-(Cholesky, singular values) is written for the small sizes of these matrices. v is the index of a column, r of a row.
+(Cholesky, singular values) is written for the small sizes of these matrices. In the steps, v is the index of a column
+and r that of a row.
 """
 
 from __future__ import annotations
@@ -200,8 +201,8 @@ def update_active_limits(
 ) -> bool:
     """Hold the columns at a limit that the step moves outwards; if there are none, release held columns.
 
-    The entries of held columns become zero in J and soft_J. A held column is released, once at most, if the linear
-    model decreases for a motion away from the limit.
+    The entries of held columns become zero in J and soft_J. A held column is released, once at most, if a motion away
+    from the limit decreases the linear model of the goals.
 
     Args:
         ints, floats: the packed problem, with the step in its table `step`.
@@ -285,7 +286,7 @@ def spectral_step(
 def add_null_space_step(
     V: Array, s: Array, rank_tolerance: float, gain: float, secondary_step: Array, step: Array
 ) -> None:
-    """Add gain (1 - sum of v_i v_i') secondary_step to the step.
+    """Add gain (I - sum of v_i v_i') secondary_step to the step.
 
     The sum is over all s_i > rank_tolerance s_0, so only the part in the null space of J is added. `secondary_step` is
     overwritten.

@@ -11,7 +11,7 @@ import numpy as np
 
 from mechanik.errors import InvalidArgument, LimitsError
 from mechanik.kernels.methods.ccd_cost import USE_POSITIONS, USE_ROTATIONS
-from mechanik.kernels.methods.ccd_sweep import JOINT_INTS, SPHERICAL_WORK_FLOATS
+from mechanik.kernels.methods.ccd_sweep import JOINT_INTS, SWEEP_WORK_FLOATS
 from mechanik.kernels.nodes import FIRST_Q, NODE_FLOATS, NODE_KIND, PARENT, REVOLUTE, SPHERICAL
 from mechanik.kernels.problem_layout import (
     AXIS,
@@ -114,7 +114,7 @@ class CyclicCoordinateDescent(Method):
         node_count, block_count = packed.sizes["nodes"], packed.sizes["blocks"]
         joints = np.zeros((3 * node_count, JOINT_INTS), dtype=np.int64)
         sides = np.zeros((node_count, block_count), dtype=np.int64)
-        frames, workspace = np.empty((block_count, 24)), np.empty(SPHERICAL_WORK_FLOATS)
+        frames, workspace = np.empty((block_count, 24)), np.empty(SWEEP_WORK_FLOATS)
         from_base = self.order == "base to tip"
         joint_count = ccd_kernel.list_sweep_joints(
             packed.ints, packed.floats, self._node_uses(problem), self._cone_blocks(problem), from_base, joints, sides
