@@ -85,7 +85,7 @@ def test_what_a_scene_reads_out_leaves_while_a_recording_plays(open_studio):
 
 def test_a_ball_is_locked_as_a_whole(open_studio):
     studio = open_studio("scene", "ccd_arm")
-    studio.ask({"do": "SetControl", "name": "free", "value": True})
+    studio.ask({"do": "SetControl", "name": "spherical", "value": True})
     studio.wait("m.store.model.dofs.every((one) => one.kind === 'spherical')")
     name = studio.eval("m.store.model.dofs[0].name")
     open_tab(studio, "joints")

@@ -10,7 +10,7 @@ def balls(open_studio):
     studio = open_studio("scene", "ccd_arm")
     for name in ("limits", "orbit"):
         studio.ask({"do": "SetControl", "name": name, "value": False})
-    studio.ask({"do": "SetControl", "name": "free", "value": True})
+    studio.ask({"do": "SetControl", "name": "spherical", "value": True})
     studio.wait("m.store.model.dofs.every((one) => one.kind === 'spherical')")
     studio.at_rest()
     open_tab(studio, "joints")

@@ -54,20 +54,20 @@ def test_free_direction_stays_and_constrained_directions_are_met():
         np.testing.assert_allclose(tool[:3, :3], goal[:3, :3], atol=1e-5)
 
 
-@pytest.mark.parametrize(("hinges", "limits", "direction"), list(product((True, False), repeat=3)))
-def test_each_combination_of_the_arms_switches_keeps_its_word(hinges, limits, direction):
+@pytest.mark.parametrize(("revolute", "limits", "direction"), list(product((True, False), repeat=3)))
+def test_each_combination_of_the_arms_switches_keeps_its_word(revolute, limits, direction):
     with ScenePlayer("ccd_arm") as player:
-        for name, on in (("hinges", hinges), ("limits", limits), ("direction", direction), ("orbit", True)):
+        for name, on in (("revolute", revolute), ("limits", limits), ("direction", direction), ("orbit", True)):
             player.set(name, on)
-        assert player.scene.is_on("free") is not hinges
+        assert player.scene.is_on("spherical") is not revolute
         assert player.session.active.edit_state.solver == "ccd"
         player.set("sweeps", 200.0)
         player.tick(10, follows=True)
         player.check()
         arm, q = player.mechanism, player.q
-        if hinges and limits:
+        if revolute and limits:
             np.testing.assert_array_equal(arm.clamp(q), q)
-        if limits and not hinges:
+        if limits and not revolute:
             up = np.array([0.0, 1.0, 0.0])
             chain = ["base", "first", "second", "third", "fourth", "fifth"]
             turns = arm.poses(q, chain)[:, :3, :3]

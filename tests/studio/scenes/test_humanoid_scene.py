@@ -43,13 +43,13 @@ def test_hands_that_keep_their_turn_keep_the_one_that_they_have():
         player.session.move_goal(goal.number, translation((0.1, 0.0, 0.4)) @ goal.X)
         player.rest()
         q, before = player.q, player.mechanism.pose("right_hand", player.q)[:3, :3]
-        player.set("turned", True)
+        player.set("keep_orientation", True)
         player.rest()
         np.testing.assert_allclose(player.q, q, atol=1e-6)  # nothing leaps
         player.session.move_goal(goal.number, translation((0.05, 0.0, 0.05)) @ goal_of(player, "right").X)
         player.rest()
         np.testing.assert_allclose(player.mechanism.pose("right_hand", player.q)[:3, :3], before, atol=1e-5)
-        player.set("turned", False)
+        player.set("keep_orientation", False)
         assert {goal_of(player, side).kind for side in ("left", "right")} == {"point"}
 
 

@@ -1,7 +1,7 @@
-"""Demonstration scenes of the studio: a mechanism with goals, controls and an optional animation.
+"""Demonstration scenes of the studio: mechanisms with goals, controls and an optional animation.
 
-Each module contains the scenes of one family of mechanisms. Scenes use the interface of a session and do not depend on
-the web server.
+The modules `*_scenes` define the scenes, and `scene_registry` lists them with the entries of the start page. Scenes use
+the interface of a session and do not depend on the web server.
 """
 
 from mechanik.studio.scenes.scene_base import StudioScene

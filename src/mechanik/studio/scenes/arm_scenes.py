@@ -112,7 +112,7 @@ POSITION_SLIDERS = ("x", "y", "z")
 INITIAL_TARGET = np.array([1.2, 0.3, 0.6])
 """Initial target of all arms but `zalo5`, m; for `zalo5` it is scaled by `ZALO_SCALE`."""
 ZALO_SCALE = 0.35
-"""Size of `zalo5` relative to the other arms."""
+"""Scale of the target of `zalo5`, which is smaller than the other arms."""
 CIRCLE_RADIUS = 0.25
 """Radius of the circle of the target, m; for `zalo5` it is scaled by `ZALO_SCALE`."""
 
@@ -354,7 +354,7 @@ EFFECTOR_POSE = make_pose(rotation.about_y(math.pi / 2), (0.083, 0.01, 0.0))
 
 
 def make_ccd_arm(is_revolute: bool, has_limits: bool) -> Mechanism:
-    """Return the gallery arm `zalo5` at `CCD_HOME`, with revolute joints or with spherical joints.
+    """Return an arm like the gallery arm `zalo5`, at `CCD_HOME`, with revolute joints or with spherical joints.
 
     Args:
         is_revolute: whether the joints are revolute; else they are spherical.
@@ -396,8 +396,8 @@ class CcdArmScene(AnimatedScene):
 
     def make_controls(self) -> list[ControlInfo]:
         return [
-            switch("free", "Spherical", False, "Joints", "All joints are spherical."),
-            switch("hinges", "Revolute", True, "Joints", "All joints are revolute."),
+            switch("spherical", "Spherical", False, "Joints", "All joints are spherical."),
+            switch("revolute", "Revolute", True, "Joints", "All joints are revolute."),
             switch("limits", "Limits", True, "Joints", "Limits for revolute joints, a cone for spherical joints."),
             switch("orbit", "Orbit", True, "Goal", "The goal moves on a closed curve."),
             switch("direction", "Direction", False, "Goal", "The tip also points along the axis of the goal."),
@@ -420,8 +420,8 @@ class CcdArmScene(AnimatedScene):
 
     def on_control_changed(self, name: str) -> None:
         match name:
-            case "free" | "hinges":
-                opposite_name = "hinges" if name == "free" else "free"
+            case "spherical" | "revolute":
+                opposite_name = "revolute" if name == "spherical" else "spherical"
                 self.set_value(opposite_name, not self.is_on(name))
                 self._load_arm(self.goal_pose(self.goal))
             case "limits" | "direction":
@@ -446,7 +446,7 @@ class CcdArmScene(AnimatedScene):
         return lines
 
     def _load_arm(self, goal: Array) -> None:
-        is_revolute, has_limits = self.is_on("hinges"), self.is_on("limits")
+        is_revolute, has_limits = self.is_on("revolute"), self.is_on("limits")
         self.load_mechanism(make_ccd_arm(is_revolute, has_limits))
         # the shapes of these links overlap in the original model
         self.session.set_collision_avoidance(allow=[("third", "fifth")])
@@ -462,7 +462,7 @@ class CcdArmScene(AnimatedScene):
         self._set_solver()
 
     def _set_solver(self) -> None:
-        options = {"direction_joints": 2} if self.is_on("direction") and self.is_on("hinges") else {}
+        options = {"direction_joints": 2} if self.is_on("direction") and self.is_on("revolute") else {}
         self.session.set_solver("ccd", max_iterations=int(self.number("sweeps")), **options)
 
     def _draw_path(self) -> None:

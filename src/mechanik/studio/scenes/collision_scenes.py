@@ -23,7 +23,7 @@ LENGTHS, AXES = [1.0, 4.0, 4.0, 4.0, 2.0, 4.0, 4.0, 1.0, 2.0, 2.0], "zyyzyyzyyz"
 BOX_WIDTH = 1.2
 """Width of the boxes, m."""
 WALL_SIZE, WALL_POSITIONS = (10.0, 1.0, 4.0), ((0.0, 5.0, 2.0), (0.0, 5.0, 10.0))
-"""Edges and centres of the walls, m; the first is on the ground, the second is 4 m above the first."""
+"""Edges and centres of the walls, m; the first is on the ground, and the second above it, with a gap of 4 m."""
 WALL_NAMES = ("wall 1", "wall 2")
 CONFIGURATIONS = {
     "free": (0.785, -0.411, 1.069, 0.007, 1.756, 0.649, 0.009, -1.27, -1.803, -0.774),

@@ -118,8 +118,7 @@ class LookAtScene(AnimatedScene):
     title = "Head and eyes"
     about = (
         "Drag the target: both eyes look at it at any distance, and the neck follows. The eyes have priority; the "
-        "head follows with a goal of lower priority. Switch this goal off, and the neck moves only at the limits of "
-        "the eyes."
+        "head follows with a goal of lower priority. Switch this goal off, and the neck moves only to help the eyes."
     )
 
     def make_controls(self) -> list[ControlInfo]:

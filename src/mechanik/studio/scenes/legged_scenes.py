@@ -24,7 +24,7 @@ NO_GOAL = -1
 """Goal number that no goal has."""
 FEET = tuple(f"foot{k}" for k in range(1, 7))
 SWING_PHASE_SHARE = 0.5
-"""Share of a stride in which a foot swings; with 0.5, three feet are always on the ground (tripod gait)."""
+"""Share of a stride in which a foot swings; with 0.5, at least three feet are always on the ground (tripod gait)."""
 
 
 class WalkerScene(AnimatedScene):
@@ -136,7 +136,7 @@ class HumanoidScene(AnimatedScene):
             choice("motion", "Motion", ("drag", "wave", "reach", "squat"), "Motion", "What moves the goals."),
             slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Motion"),
             switch(
-                "turned",
+                "keep_orientation",
                 "Keep the orientation of the hands",
                 False,
                 "Goals",
@@ -172,7 +172,7 @@ class HumanoidScene(AnimatedScene):
     def on_control_changed(self, name: str) -> None:
         if name == "balance":
             self._update_balance()
-        elif name == "turned":
+        elif name == "keep_orientation":
             rotations = {number: self.link_pose(f"{side}_hand")[:3, :3] for side, number in self.hand_goals.items()}
             self.move_goals({number: make_pose(R, self.goal_pose(number)[:3, 3]) for number, R in rotations.items()})
             for number in rotations:
@@ -228,7 +228,7 @@ class HumanoidScene(AnimatedScene):
 
     def _hand_goal_kind(self) -> GoalKind:
         """Return the kind of the hand goals."""
-        return "pose" if self.is_on("turned") else "point"
+        return "pose" if self.is_on("keep_orientation") else "point"
 
     def _pin_foot(self, side: str) -> int:
         return self.add_goal("pose", f"{side}_foot", self.home_poses[f"{side}_foot"], name=f"{side} foot", pinned=True)
@@ -261,7 +261,10 @@ LEG_COUNTS = {"one": 1, "a pair": 2, "three pairs": 6}
 
 
 def leg_mounts(leg_count: int) -> list[tuple[bool, float, float]]:
-    """Return for each leg whether it is rotated by pi about z, the phase lead of its crank (rad), and its y (m)."""
+    """Return for each leg whether it is mirrored, the phase lead of its crank (rad), and its y (m).
+
+    A mirrored leg is rotated by pi about z, so it faces backwards.
+    """
     pair_count = max(1, leg_count // 2)
     mounts: list[tuple[bool, float, float]] = []
     for k in range(pair_count):
@@ -275,13 +278,13 @@ def leg_mounts(leg_count: int) -> list[tuple[bool, float, float]]:
 def leg_crank_angle(is_mirrored: bool, crank_lead: float, angle: float) -> float:
     """Return the crank angle of a leg in its own frame for a shaft at `angle`, rad.
 
-    In the frame of a leg that is rotated by pi about z, the angle is mirrored.
+    In the frame of a mirrored leg (see `leg_mounts`), the shaft rotates in the opposite direction.
     """
     return math.pi - angle - crank_lead if is_mirrored else angle + crank_lead
 
 
 def jansen_walker(leg_count: int) -> Mechanism:
-    """Return Jansen legs on a chassis that moves along x and z; all cranks but `crank_joint1` are its mimic joints."""
+    """Return Jansen legs on a chassis that moves along x and z; the other cranks are mimic joints of `crank_joint1`."""
     ground, chassis, chassis_joint = Link("ground"), Link("chassis"), Joint("ride", dof=("X", "Z"))
     mounts = leg_mounts(leg_count)
     leader: Joint | None = None
@@ -298,7 +301,7 @@ def jansen_walker(leg_count: int) -> Mechanism:
         if leader is None:
             leader = crank
         else:
-            # the offset is computed from present values, which may differ by full rotations
+            # from the present values, which may differ from `leg_crank_angle` by full rotations
             ratio = -1.0 if is_mirrored else 1.0
             crank.mimic(leader, ratio=ratio, offset=float(crank.values[0]) - ratio * float(leader.values[0]))
     half_width = LEG_SPACING * max(1, leg_count // 2) / 2

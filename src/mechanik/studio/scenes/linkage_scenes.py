@@ -24,9 +24,9 @@ Lengths = tuple[float, float, float, float]
 LENGTH_NAMES = ("ground", "crank", "coupler", "rocker")
 CURVE_SAMPLES = 240
 """Number of points of a coupler curve."""
-FLAT_TOLERANCE = 1e-6
-"""Angle below which an end of the crank range is treated as a rounding error, rad; the crank passes through it."""
-FULL_ROTATION_RANGE = 2 * math.pi - FLAT_TOLERANCE
+COLLINEAR_TOLERANCE = 1e-6
+"""A crank that can come within this angle of 0 or pi can pass through 0 or pi, rad."""
+FULL_ROTATION_RANGE = 2 * math.pi - COLLINEAR_TOLERANCE
 """Crank range above which the crank rotates fully, rad."""
 SWING_SHARE = 0.999
 """Share of its range that a crank without full rotation uses; at the ends of the range both assembly modes meet."""
@@ -53,14 +53,17 @@ def crank_range(ground: float, crank: float, coupler: float, rocker: float) -> t
         return math.acos(min(1.0, max(-1.0, cosine)))
 
     min_angle, max_angle = crank_angle(abs(coupler - rocker)), crank_angle(coupler + rocker)
-    can_reach_zero, can_reach_pi = min_angle < FLAT_TOLERANCE, max_angle > math.pi - FLAT_TOLERANCE
+    can_reach_zero, can_reach_pi = min_angle < COLLINEAR_TOLERANCE, max_angle > math.pi - COLLINEAR_TOLERANCE
     if can_reach_zero:
         return (-math.pi, math.pi) if can_reach_pi else (-max_angle, max_angle)
     return (min_angle, 2 * math.pi - min_angle) if can_reach_pi else (min_angle, max_angle)
 
 
 def clamp_crank_angle(angle: float, lower: float, upper: float) -> float:
-    """Return the angle clamped to the used share of the range, modulo full rotations; unchanged for a full rotation."""
+    """Return the angle modulo full rotations, clamped to the share `SWING_SHARE` of the range.
+
+    The angle is unchanged if the crank rotates fully.
+    """
     if upper - lower > FULL_ROTATION_RANGE:
         return angle
     middle, half_range = (lower + upper) / 2, SWING_SHARE * (upper - lower) / 2
@@ -261,7 +264,7 @@ CRANK_LINKAGES = {
 def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
     """Return the path of the drawn point, (n, 3), m, and the lowest and the highest crank angle, rad.
 
-    The angles differ by 2 pi if the crank rotates fully.
+    The angles differ by 2 pi if the crank rotates fully; otherwise they are up to one sample inside its limits.
     """
     linkage = CRANK_LINKAGES[name]
     mechanism = gallery.make(linkage.gallery_name)

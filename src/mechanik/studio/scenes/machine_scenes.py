@@ -23,7 +23,7 @@ WHEEL_RADIUS = 0.25
 BODY_HEIGHT, DROP_HEIGHT = 0.6, 1.2
 """Height of the body above the surface on which the wheel axles move, m: at the start, and before a drop."""
 DRIVE_RADIUS = 3.2
-"""Radius of the circle that the rover drives, m."""
+"""Radius of the circle that the rover drives, and half the length of the figure eight, m."""
 MIN_ITERATIONS = 3
 """Minimum of the slider for iterations; with this number the rover settles on every terrain that can be chosen.
 
@@ -67,7 +67,7 @@ class RoverScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "circle", "eight"), "Drive", "What moves the rover."),
-            slider("speed", "Speed, m/s", 0.8, 0.0, 3.0, 0.05, "Drive"),
+            slider("speed", "Speed, m/s", 0.8, 0.0, 3.0, 0.05, "Drive", "On the figure eight the speed varies."),
             slider(
                 "height",
                 "Terrain height, m",

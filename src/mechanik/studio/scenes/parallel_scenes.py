@@ -50,7 +50,11 @@ class HexapodScene(AnimatedScene):
             slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             switch(
-                "rides", "Platform tilts with the base", False, "Base", "Off: the platform remains level if possible."
+                "tilts_with_base",
+                "Platform tilts with the base",
+                False,
+                "Base",
+                "Off: the platform remains level if possible.",
             ),
         ]
 
@@ -62,7 +66,7 @@ class HexapodScene(AnimatedScene):
     def on_control_changed(self, name: str) -> None:
         if name.startswith("tilt"):
             self.move_goals({self.base_goal: self._base_pose()})
-        if name in ("tilt_x", "tilt_y", "rides") or (name == "motion" and not self.is_moving):
+        if name in ("tilt_x", "tilt_y", "tilts_with_base") or (name == "motion" and not self.is_moving):
             self.apply_phase()
 
     def apply_phase(self) -> None:
@@ -91,7 +95,7 @@ class HexapodScene(AnimatedScene):
                 )
             case _:
                 motion_pose = np.eye(4)
-        return (self._base_pose() if self.is_on("rides") else np.eye(4)) @ PLATFORM_HOME @ motion_pose
+        return (self._base_pose() if self.is_on("tilts_with_base") else np.eye(4)) @ PLATFORM_HOME @ motion_pose
 
 
 PICK_HEIGHT = 0.08
@@ -167,8 +171,8 @@ class TwoArmScene(AnimatedScene):
     name = "two_arms"
     title = "Two arms, one box"
     about = (
-        "Both arms and the box that they hold form one loop. Drag the box, and both arms follow. Hold Shift and drag "
-        "an elbow: it moves while the box stays in place."
+        "Both arms and the box that they hold form one loop. Drag the box, and both arms follow. Pin the box and drag "
+        "a forearm: it moves while the box stays in place."
     )
 
     def make_controls(self) -> list[ControlInfo]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class StudioScene:
     """A demonstration that runs in a session.
 
-    A subclass sets the class attributes, defines `make_controls` and `build`, and overrides further methods as needed.
+    A subclass sets the class attributes, defines `build`, and overrides further methods as needed.
 
     Attributes:
         name: identifier, the key in `SCENES`.
@@ -81,7 +81,7 @@ class StudioScene:
         return False
 
     def sync_controls(self) -> None:
-        """Update the values of controls after goals or obstacles have moved; see `set_value_clamped`."""
+        """Set controls to the present state of the session, such as the position of a goal that a user has dragged."""
 
     def make_readouts(self) -> list[str]:
         """Return lines of text for the display, computed from the state of the mechanism."""
@@ -107,6 +107,7 @@ class StudioScene:
         Raises:
             UnknownName: there is no such control.
             InvalidOperation: the control cannot have this value.
+            MechanikError: the scene cannot apply the value.
         """
         if name not in self._controls:
             raise UnknownName("control", name, self._controls)
