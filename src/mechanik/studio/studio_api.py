@@ -229,7 +229,7 @@ class Studio:
         return read_only(np.array(self.session.q))
 
     def show(self, q: ArrayLike | Solution) -> None:
-        """Move the mechanism to a configuration; goals that are not pinned move with their links.
+        """Move the mechanism to a configuration; enabled goals that are not pinned move with their links.
 
         Args:
             q: configuration, (nq,), clamped to the limits; or a solution.
@@ -259,7 +259,7 @@ class Studio:
             at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame, z if
                 zero.
             pose: target in the world: (4, 4), a `Pose`, position and wxyz (7,), or a position (3,), m; None: a target
-                that the present configuration meets.
+                that the present configuration meets, if the kind allows it.
             name: label of the goal; default: the name of the link. A number is appended to a name that is in use.
 
         Returns:
@@ -347,7 +347,7 @@ class Studio:
     def on_state(self, callback: Callable[[LiveState], Any]) -> Callable[[], None]:
         """Call `callback` with each new state, in a separate thread.
 
-        A callback that raises is removed, and its error is logged.
+        A slow callback misses states. A callback that raises is removed, and its error is logged.
 
         Args:
             callback: receives the state.

@@ -15,7 +15,7 @@ from mechanik.studio.server.server_limits import ServerLimits
 
 SIZE = 12_000_000
 """Bytes; the system itself keeps some millions for a socket."""
-FIRST_REQUEST_SECONDS = 0.5
+IDLE_CHECK_SECONDS = 0.5
 """Seconds between two looks at a socket on which nothing is asked for; a busy machine has asked by then."""
 
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 @contextlib.contextmanager
 def running(folder, patience: float):
     server = serve(
-        port=0, page=folder, limits=ServerLimits(first_request_seconds=FIRST_REQUEST_SECONDS, stall_seconds=patience)
+        port=0, page=folder, limits=ServerLimits(idle_check_seconds=IDLE_CHECK_SECONDS, stall_seconds=patience)
     )
     try:
         yield server
@@ -50,7 +50,7 @@ def asking(server: Server) -> socket.socket:
 def test_slow_client_gets_the_whole_response(folder):
     """It was cut off once: the server had nothing left to say, and took what was on its way for said."""
     with running(folder, PATIENCE) as server, asking(server) as client:
-        time.sleep(3 * FIRST_REQUEST_SECONDS)
+        time.sleep(3 * IDLE_CHECK_SECONDS)
         got = bytearray()
         while chunk := client.recv(1_000_000):
             got += chunk

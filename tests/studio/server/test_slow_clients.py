@@ -19,7 +19,7 @@ from mechanik.studio.server.server_limits import ServerLimits
 @pytest.fixture
 def impatient(page):
     """A server that waits for nobody who has nothing to say."""
-    limits = ServerLimits(first_request_seconds=1.0, ping_seconds=0.3, max_connections=30)
+    limits = ServerLimits(idle_check_seconds=1.0, ping_seconds=0.3, max_connections=30)
     server = serve(mk.gallery.planar_3r(), port=0, page=page, limits=limits)
     yield server
     server.close()

@@ -26,7 +26,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LINK_REQUIRED = "Open the studio with the link that it printed at its start; the link contains the access key."
+LINK_REQUIRED = "Open the studio with the link that it printed at its start; the link contains the access token."
 CODE_USED = (
     "This address works once, for five minutes, and it was used or has expired. Open the link that the studio printed. "
     "If you have not used this address and it is less than five minutes old, somebody else has used it: stop the "
@@ -40,7 +40,7 @@ HTTP_PORT = 80
 COOKIE_SECONDS = 7 * 24 * 3600
 """Lifetime of the cookie, s."""
 CODE_SECONDS = 300.0
-"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. `CODE_USED` names it."""
+"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. `CODE_USED` states it."""
 
 
 class AccessKeys:

@@ -1,4 +1,4 @@
-"""HTTP application of the studio: page files, uploads, meshes, downloads and the list of solver methods.
+"""HTTP application of the studio: page files, uploads, meshes, downloads, websockets and the list of solver methods.
 
 Page files come from a table that is made at the start of the server; no other file of the disk can be requested by its
 path. The options of solver methods are read from the source code, since methods are imported only when they are used.
@@ -75,7 +75,7 @@ class PageFile:
 
 
 def load_page_files(page: Path | None = None) -> Mapping[str, PageFile]:
-    """Return every file of the built page and every picture, by the path in its URL.
+    """Return the files of the built page and the pictures, by the path in their URLs.
 
     Args:
         page: folder of the built page; None: the page that is installed with Mechanik.
@@ -110,7 +110,7 @@ def _files_below(folder: Path) -> list[tuple[str, PageFile]]:
 
 
 COMMON_OPTIONS = ("tolerance", "angle_tolerance", "max_iterations", "restarts", "position_weight", "rotation_weight")
-"""Options of all methods that are useful in interactive solving."""
+"""Options that every method has and that are useful in interactive solving."""
 OptionKind = Literal["number", "integer", "switch", "choice", "text"]
 
 
@@ -193,7 +193,7 @@ def _option_info(name: str, annotation: ast.expr, default: Any, description: str
 
 
 def _default_value(default: Any, kind: OptionKind) -> Value | None:
-    """Return the default if it is finite and its type suits the kind; else None, such as for a word in a number."""
+    """Return the default if it is finite and its type suits the kind; else None, as for a text in a number option."""
     accepted_type = {"number": float | int, "integer": int, "switch": bool, "choice": str, "text": str}[kind]
     return (
         default if isinstance(default, accepted_type) and (isinstance(default, str) or math.isfinite(default)) else None

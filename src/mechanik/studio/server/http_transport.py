@@ -87,7 +87,7 @@ class OpenSockets:
     def http_protocol(self) -> type[H11Protocol]:
         """Return the HTTP protocol of uvicorn with limits on the number of sockets and on the time without a request.
 
-        Every `first_request_seconds`, a socket without a new request since the last check is aborted.
+        Every `idle_check_seconds`, a socket without a new request since the last check is aborted.
         """
         sockets = self
 
@@ -99,7 +99,7 @@ class OpenSockets:
             def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
                 super().connection_made(transport)
                 if sockets.add(transport):
-                    self.loop.call_later(sockets.limits.first_request_seconds, self._abort_if_idle)
+                    self.loop.call_later(sockets.limits.idle_check_seconds, self._abort_if_idle)
                 else:
                     transport.abort()
 
@@ -109,12 +109,12 @@ class OpenSockets:
                     return
                 unsent_bytes, previous_unsent_bytes = self.transport.get_write_buffer_size(), self._unsent_bytes
                 is_idle = self.cycle is self._last_cycle and (self.cycle is None or self.cycle.response_complete)
-                # if the number changes, the end of a long response is still being sent
+                # if the number of unsent bytes changes, the end of a long response is still being sent
                 if is_idle and unsent_bytes in (0, previous_unsent_bytes):
                     self.transport.abort()
                     return
                 self._last_cycle, self._unsent_bytes = self.cycle, unsent_bytes
-                self.loop.call_later(sockets.limits.first_request_seconds, self._abort_if_idle)
+                self.loop.call_later(sockets.limits.idle_check_seconds, self._abort_if_idle)
 
         return Http
 

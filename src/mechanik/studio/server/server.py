@@ -202,7 +202,7 @@ def _listen_error(host: str, port: int, error: OSError) -> str:
     import errno
 
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} is in use; choose another port with --port, or omit --port to use the next free one"
+        return f"port {port} is in use; choose another port, or none to use a free port"
     if error.errno == errno.EACCES:
         return f"port {port} needs administrator rights; choose a port above 1023"
-    return f"cannot listen on {host!r}: {error.strerror}. Choose an address of this machine with --host"
+    return f"cannot listen on {host!r}: {error.strerror}. Choose an address of this machine"

