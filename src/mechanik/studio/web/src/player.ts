@@ -180,7 +180,7 @@ export class Player {
   }
 }
 
-/** A state frame at rest, with zeros as numbers. poseNumberCount: seven times the number of links. */
+/** A state frame at rest with zeros as poses and values. poseNumberCount: seven times the number of links. */
 function emptyFrame(model: Model, poseNumberCount: number): StateFrame {
   return {
     revision: model.revision,

@@ -18,7 +18,7 @@ export type Selection =
 export interface Display {
   theme: "light" | "dark";
   bodies: boolean;
-  skeleton: boolean; // lines from the origins of links to their joints
+  skeleton: boolean; // lines from the origins of links to their joints and closures
   markers: boolean; // one marker per dof, with its limits
   collisions: boolean; // collision shapes
   closures: boolean;

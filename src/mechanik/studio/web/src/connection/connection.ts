@@ -1,10 +1,10 @@
-// Connection to the session: requests with replies, events, state frames, and drag updates (one in flight at a time).
+// Connection to the session: requests with replies, events, state frames and drag updates.
 import { DRAG_DOF, DRAG_GOAL, DRAG_SIZE, DRAG_OBSTACLE, type PageRequest, type SessionEvent } from "../messages";
 import { setReturnKey, restoreAccess } from "./access";
 import { readStateFrame, type StateFrame } from "./state_frame";
 import { storeKey, storedKey } from "./session_key";
 
-const MAX_RECONNECTS = 20; // one per second
+const MAX_RECONNECTS = 20; // at least one second apart
 // time after which the next drag update is sent even without a reply: a lost update must not block the drag
 const DRAG_TIMEOUT_MS = 250;
 const NOT_CONNECTED = "The studio is not connected, so nothing was changed. Try again when it is connected.";
@@ -55,8 +55,8 @@ export class Connection {
   }
 
   /**
-   * Sends the pose of a dragged goal (x y z qw qx qy qz). One update is in flight at a time; a newer update replaces
-   * an update that is not sent yet.
+   * Sends the pose of a dragged goal (x y z qw qx qy qz). While a drag update waits for its state, only the newest
+   * further update is kept; it is sent when the state arrives, or after DRAG_TIMEOUT_MS.
    */
   dragGoal(goal: number, pose: readonly number[]): void {
     this.drag(DRAG_GOAL, goal, pose);

@@ -41,7 +41,7 @@ export class CameraDrag implements Gesture {
   abandon(): void {}
 }
 
-/** Gesture with two fingers: pans with their midpoint, and dollies with their distance. */
+/** Camera motion by two fingers: pans with their midpoint, and dollies with their distance. */
 export class Pinch {
   private previousPosition: { x: number; y: number; distance: number } | null = null;
 

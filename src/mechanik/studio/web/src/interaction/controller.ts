@@ -10,7 +10,9 @@ import { Menu } from "./menu";
 import { Pointers } from "./pointers";
 import { Unprojector } from "./unproject";
 
-/** change: mode, space, snapping or camera style has changed, or a drag has started or ended. help: H was pressed. */
+/**
+ * change: mode, space, snapping or camera style has changed, or a drag has started or ended. help: H or ? was pressed.
+ */
 export type ControllerEvent = "change" | "help";
 
 export class InteractionController {
@@ -60,7 +62,10 @@ export class InteractionController {
     return this.pointers.isDragging;
   }
 
-  /** orbit: drags on the background move the camera. maya: only drags with Alt move the camera. */
+  /**
+   * orbit: drags on the background, with the middle or right button, or with Alt move the camera. maya: of these, only
+   * drags with Alt.
+   */
   get cameraStyle(): "orbit" | "maya" {
     return this.pointers.cameraStyle;
   }
