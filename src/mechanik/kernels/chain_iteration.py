@@ -244,12 +244,12 @@ def solve_ldlt6(
     return y0, y1, y2, y3, y4, y5
 
 
-DAMPING_GROWTH, MAX_DAMPING, MIN_DAMPING = 4.0, 1e3, 1e-12
+DAMPING_GROWTH, MAX_DAMPING_RATIO, MIN_DAMPING = 4.0, 1e3, 1e-12
 """Factor on the damping ratio (damping / cost) after a rejected trial; the damping ratio above which an attempt ends;
 the damping that is added to each step.
 
 A larger DAMPING_GROWTH needs fewer rejected trials, but later steps are shorter, since the ratio does not decrease
-within an attempt. A larger MAX_DAMPING spends more iterations on attempts that rarely succeed."""
+within an attempt. A larger MAX_DAMPING_RATIO spends more iterations on attempts that rarely succeed."""
 CHECK_INTERVAL, MAX_COST_RATIO = 3.0, 0.7
 """Every CHECK_INTERVAL iterations, an attempt ends if its cost is above MAX_COST_RATIO times that at the last check.
 
@@ -406,7 +406,7 @@ def iterate(like, model, work, work_alias):
     store(work, ITERATION * lanes, iteration)
     store(work, REFERENCE_COST * lanes, where_less(iteration, next_check, reference_cost, cost))
     store(work, NEXT_CHECK * lanes, where_less(iteration, next_check, next_check, next_check + CHECK_INTERVAL))
-    store(work, IS_FINISHED * lanes, where_less(MAX_DAMPING, damping_ratio, ones, is_finished))
+    store(work, IS_FINISHED * lanes, where_less(MAX_DAMPING_RATIO, damping_ratio, ones, is_finished))
     e0 = where_less(new_cost, old_cost, e0, load(like, work_alias, RESIDUAL * lanes))
     e1 = where_less(new_cost, old_cost, e1, load(like, work_alias, (RESIDUAL + 1) * lanes))
     e2 = where_less(new_cost, old_cost, e2, load(like, work_alias, (RESIDUAL + 2) * lanes))

@@ -190,8 +190,8 @@ class MultiTargetWriter:
     Attributes:
         kinds: kind of each target; UNCHANGED for an objective whose target does not change.
         names: name of each objective; empty if a name is missing or not unique. For joint values, names of the dofs.
-        write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the integer plan (n,
-            4), and the rotations (n, 9).
+        write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the target table
+            (n, 4), and the rotations (n, 9).
         initial_values: targets of the original objectives, (size,), lengths in m and angles in rad.
     """
 

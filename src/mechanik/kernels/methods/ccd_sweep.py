@@ -303,7 +303,7 @@ HINGE_MOTION, SLIDER_MOTION, SPHERICAL_MOTION, SHARED_VALUE_MOTION = range(4)
 
 # offsets in `options`: 1 if the order is from the base to the tips; the largest motion of a joint, in units of its
 # column; the fraction of a motion that is applied; the first of the cosines of the cones, one for each block
-OPTION_FROM_BASE, OPTION_MAX_ANGLE, OPTION_BLEND, OPTION_FIRST_COSINE = range(4)
+OPTION_FROM_BASE, OPTION_MAX_MOTION, OPTION_BLEND, OPTION_FIRST_COSINE = range(4)
 LINE_SAMPLES, GOLDEN_SECTION_STEPS = 24, 45
 """Line search: intervals between samples of the whole range, then steps of golden section around the best sample."""
 GOLDEN_RATIO = 0.5 * (math.sqrt(5.0) - 1.0)
@@ -409,7 +409,7 @@ def motion_range(ints, floats, x, joint, options):
     The value and the motion are in rad or m.
     """
     ratio, v = floats[ints[AT_NODES] + NODE_FLOATS * joint[JOINT_NODE] + NODE_RATIO], joint[JOINT_COLUMN]
-    value, max_motion = floats[x + joint[JOINT_X]], options[OPTION_MAX_ANGLE] * floats[ints[AT_SCALE] + v] * abs(ratio)
+    value, max_motion = floats[x + joint[JOINT_X]], options[OPTION_MAX_MOTION] * floats[ints[AT_SCALE] + v] * abs(ratio)
     motion_to_lower, motion_to_upper = (
         (floats[ints[AT_LOWER] + v] - value) * ratio,
         (floats[ints[AT_UPPER] + v] - value) * ratio,
@@ -473,7 +473,7 @@ def search_line(ints, floats, x, joint, frames, options):
     """
     v, offset = joint[JOINT_COLUMN], x + joint[JOINT_X]
     start_value, scale = floats[offset], floats[ints[AT_SCALE] + v]
-    max_change = min(math.pi, options[OPTION_MAX_ANGLE]) * scale
+    max_change = min(math.pi, options[OPTION_MAX_MOTION]) * scale
     value_min, value_max = (
         max(floats[ints[AT_LOWER] + v], start_value - max_change),
         min(floats[ints[AT_UPPER] + v], start_value + max_change),
@@ -562,7 +562,7 @@ def ccd_sweep(ints, floats, joints, sides, frames, options, work):
             cosine = options[OPTION_FIRST_COSINE + max(cone, 0)]
             joint_step = rotate_spherical(
                 ints, floats, quaternion_offset, node, joint[JOINT_USES], cone, sides[node], frames,
-                options[OPTION_MAX_ANGLE], options[OPTION_BLEND], cosine, work, floats[step_offset : step_offset + 3],
+                options[OPTION_MAX_MOTION], options[OPTION_BLEND], cosine, work, floats[step_offset : step_offset + 3],
             )  # fmt: skip
         else:
             joint_step = search_line(ints, floats, x, joint, frames, options)
