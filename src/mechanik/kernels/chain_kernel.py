@@ -31,7 +31,7 @@ def solve_target(work, X, q0, mode, key, q):
         X: (4, 4), target pose of the tip, lengths in m (its frame: see `chain_layout.py`).
         q0: (nq,), seed, rad or m; q has its values for joints that do not move.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
-        key: key of the random numbers.
+        key: number that selects the sequence of random numbers.
         q: (nq,), written.
 
     Returns:

@@ -593,7 +593,7 @@ def search_targets(like, model, table, work, work_alias, X, q0, mode, key, q, re
         model, table: the chain and its seed table (`chain_layout.py`).
         work, work_alias: the same workspace twice, as for `iterate`.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
-        key: key of the random numbers.
+        key: number that selects the sequence of random numbers.
     """
     lanes, column_count = lanes_of(like), int(model[N_COLUMNS])
     searches_start = (LANE_HEAD + COLUMN_SLOTS * column_count) * lanes

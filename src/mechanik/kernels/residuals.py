@@ -1,4 +1,4 @@
-"""Residuals of goals, closures and joint constraints of a problem, and their Jacobians, at a given x.
+"""Residuals of objectives, closures and joint constraints of a problem, and their Jacobians, at a given x.
 
 `residual` and `J` are the offsets in `floats` of a buffer of residuals and of a buffer of block Jacobians; `x` is the
 offset of the variables. All residuals are weighted (see `problem_layout.py`, also for indices such as `b` and `r`).
