@@ -270,6 +270,7 @@ class Studio:
             UnknownName: the mechanism has no such link.
             InvalidOperation: there are too many goals.
             ObjectiveError: the goal needs a terrain and there is none.
+            MechanikError: the goal does not fit the mechanism, or `pose` is not valid.
         """
         return self._handle(kind, link, at=at, pose=pose, name=name)
 
@@ -291,6 +292,7 @@ class Studio:
             UnknownName: the mechanism has no such link.
             InvalidOperation: there are too many goals.
             ObjectiveError: the goal needs a terrain and there is none.
+            MechanikError: the goal does not fit the mechanism.
         """
         return self._handle(kind, link, at=at, pinned=True)
 
