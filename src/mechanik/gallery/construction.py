@@ -1,4 +1,4 @@
-"""Building blocks of the gallery: validation of dimensions, simple shapes, rods and hydraulic cylinders."""
+"""Building blocks of the gallery: materials, simple shapes, default shapes of links, rods and hydraulic cylinders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RED = Material("red", (0.80, 0.23, 0.20, 1.0))
 GREEN = Material("green", (0.33, 0.62, 0.37, 1.0))
 
 MIN_LENGTH = 1e-9
-"""m; two points that are closer than this have no direction from one to the other."""
+"""m; points that are closer than this count as equal."""
 
 
 def capsule(start: ArrayLike, end: ArrayLike, radius: float, material: Material) -> ShapeInstance:
@@ -67,7 +67,7 @@ def add_shapes(link: Link, *shapes: ShapeInstance) -> None:
 def add_default_shapes(
     mechanism: Mechanism, radius: float, tip_radius: float, material: Material, accent: Material
 ) -> Mechanism:
-    """Give each link without visuals a hub at the joint that moves it, and capsules to its child joints.
+    """Give each link without visuals a hub at the joint that moves it, and capsules to its child joints and closures.
 
     The capsules run first perpendicular to the axis of the link's joint and then parallel to it, as in real robot arms.
     A root has a hub at its origin, and cylinders instead of capsules. Links with a fixed joint are not changed.
@@ -170,8 +170,8 @@ def add_hydraulic_cylinder(
     """Add a hydraulic cylinder that is pinned to link `a` and a piston that is pinned to link `b`.
 
     Both pins are parallel to y of their link. The value of the joint `<name>_slide` is the distance between the pins.
-    The z axis of the cylinder's frame points from pin to pin, and the joint `<name>_pin` is zero at the current poses
-    of the links.
+    The frame of the cylinder is at its pin on `a`, and its z axis points to the pin on `b`. The joint `<name>_pin` is
+    zero at the current poses of the links.
 
     Args:
         robot: the builder; its link poses determine the length.

@@ -33,7 +33,7 @@ ROCKER_PIVOT, ROCKER_LENGTH, COUPLER_LENGTH, LUG_LENGTH = (0.845, 0.035), 0.225,
 """Bucket linkage, as ratios to the stick length: pivot of the rocker on the stick; lengths of rocker, coupler and lug.
 """
 LUG_ANGLE = math.radians(95)
-"""rad, from the line between pin and teeth of the bucket to its lug, to which the coupler is pinned."""
+"""Angle at the bucket's pin from the teeth to the lug, to which the coupler is pinned; rad."""
 
 JOINT_RANGES = {
     "boom": (math.radians(-40), math.radians(55)),
@@ -53,8 +53,8 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
     x is forward, z is up. One cylinder moves the boom and another one the stick; each forms a triangle with two links.
     The third cylinder moves the bucket through a rocker and a coupler, which form a four-bar with stick and bucket. The
     driven joints are `swing`, `boom_cylinder_slide`, `stick_cylinder_slide` and `bucket_cylinder_slide`. The value of a
-    slide is the distance between the pins of its cylinder, and its limits stop the motion. The link `teeth` is the tip
-    of the bucket.
+    slide is the distance between the pins of its cylinder, and the limits of the slides stop the motion. The link
+    `teeth` is at the tip of the bucket.
 
     Args:
         boom, stick: distance between their pins; m. The positions of all other pins scale with these lengths.
@@ -108,9 +108,9 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
         _scale(BUCKET_CYLINDER_STICK, stick),
     )
     boom_cylinder_offset = _scale(BOOM_CYLINDER_HOUSE, boom)
-    p_house = (boom_foot[0] + boom_cylinder_offset[0], 0.0, boom_foot[2] + boom_cylinder_offset[1])
+    boom_cylinder_start = (boom_foot[0] + boom_cylinder_offset[0], 0.0, boom_foot[2] + boom_cylinder_offset[1])
     for name, a, p_a, b, p_b in (
-        ("boom_cylinder", "house", p_house, "boom", _in_arm_plane(boom_cylinder_end)),
+        ("boom_cylinder", "house", boom_cylinder_start, "boom", _in_arm_plane(boom_cylinder_end)),
         ("stick_cylinder", "boom", _in_arm_plane(stick_cylinder_start), "stick", _in_arm_plane(stick_cylinder_end)),
         ("bucket_cylinder", "stick", _in_arm_plane(bucket_cylinder_start), "rocker", (rocker_length, 0.0, 0.0)),
     ):
@@ -122,7 +122,7 @@ def excavator(boom: float = 5.7, stick: float = 2.9, bucket: float = 1.45) -> Me
     robot.link("house", visuals=[
         block((-0.17 * boom, 0.0, 0.14 * boom), (0.42 * boom, 0.44 * boom, 0.2 * boom), ORANGE),
         block((0.1 * boom, 0.15 * boom, 0.19 * boom), (0.2 * boom, 0.14 * boom, 0.3 * boom), GREY),
-        capsule((0.0, 0.0, 0.03 * boom), p_house, radius, GREY),
+        capsule((0.0, 0.0, 0.03 * boom), boom_cylinder_start, radius, GREY),
     ])  # fmt: skip
     boom_bend = (0.45 * boom, 0.0, 0.1 * boom)
     robot.link(
@@ -200,7 +200,7 @@ def _lug_position(stick: float, angle: float) -> PlanarPoint:
 
 
 def _third_side(fixed_pin: PlanarPoint, moving_pin: PlanarPoint, angle: float) -> float:
-    """Return the distance between points on two links that share a pin at the origin, by the law of cosines.
+    """Return the distance (m) between points on two links that share a pin at the origin, by the law of cosines.
 
     Args:
         fixed_pin: point on the first link; m.
@@ -292,8 +292,8 @@ OPEN_FINGER_ANGLE = 0.55
 """Angle of the spring link from z outwards in the open gripper, rad."""
 DRIVER_PIVOT, SPRING_LINK_OFFSET, ELBOW_ANGLE = (0.030, 0.055), (-0.017, 0.006), 0.4
 """Dimensions of a finger: pivot of the driver in the palm (m), offset from this pivot to the pivot of the spring link
-(m), and angle at the pivot from the far end of the coupler, which is at its stop, to the elbow between driver and
-coupler (rad). Points are (x, z): outward, forward."""
+(m), and angle at the driver's pivot from the far end of the coupler to the elbow between driver and coupler (rad), with
+the coupler at its stop. Points are (x, z): outward, forward."""
 FINGER_AXIS = (0.0, 1.0, 0.0)
 """Axis of all joints of a finger."""
 
@@ -301,10 +301,11 @@ FINGER_AXIS = (0.0, 1.0, 0.0)
 def gripper(opening: float = 0.085) -> Mechanism:
     """Make an adaptive two-finger gripper like the Robotiq 2F; z points forward, and the fingers close along x.
 
-    Each finger is a loop of driver, coupler, follower, spring link and palm: a five-bar with 2 dofs. A spring holds the
-    coupler at its stop, value 0. With the coupler at its stop, the finger is a parallelogram, and its pad moves without
-    rotation. If an object blocks the spring link, the driver continues to move, the coupler leaves its stop, and the
-    pad tilts around the object. The drivers are coupled. So the gripper has 3 dofs: a motor and two springs.
+    Each finger is a loop of driver, coupler, follower, spring link and palm: a five-bar with 2 dofs. In a real gripper
+    a spring holds the coupler at its stop, value 0. With the coupler at its stop, the finger is a parallelogram, and
+    its pad moves without rotation. If an object blocks the spring link, the driver continues to move, the coupler
+    leaves its stop, and the pad tilts around the object. The drivers are coupled, so the gripper has 3 dofs: a motor
+    and two springs.
 
     The driven joint is `left_driver_joint`, 0 (open) to 0.8 rad (closed). To model the springs, give
     `left_coupler_joint` and `right_coupler_joint` the rest value 0. In the configurations "open", "closed" and "home"
@@ -351,7 +352,7 @@ def gripper(opening: float = 0.085) -> Mechanism:
     ])  # fmt: skip
     for side, yaw in (("left", 0.0), ("right", math.pi)):
         R_palm_finger = rotation.about_z(yaw)
-        driver, coupler, spring, follower = (
+        driver, coupler, spring_link, follower = (
             f"{side}_{part}" for part in ("driver", "coupler", "spring_link", "follower")
         )
         robot.revolute(
@@ -364,14 +365,14 @@ def gripper(opening: float = 0.085) -> Mechanism:
         )
         robot.revolute(f"{coupler}_joint", driver, coupler, at=elbow, axis="-y", limits=(-1.5, 0.0))
         robot.revolute(
-            f"{spring}_joint",
+            f"{spring_link}_joint",
             "palm",
-            spring,
+            spring_link,
             at=make_pose(R_palm_finger, R_palm_finger @ p_spring),
             axis="-y",
             limits=(-0.3, 1.1),
         )
-        robot.revolute(f"{follower}_joint", spring, follower, at=spring_link_tip, axis="-y", limits=(-1.2, 1.2))
+        robot.revolute(f"{follower}_joint", spring_link, follower, at=spring_link_tip, axis="-y", limits=(-1.2, 1.2))
         robot.close(
             f"{side}_knuckle",
             coupler,
@@ -397,7 +398,7 @@ def gripper(opening: float = 0.085) -> Mechanism:
             ],
         )
         robot.link(
-            spring,
+            spring_link,
             visuals=[
                 hub((0, 0, 0), FINGER_AXIS, radius, 5 * radius, DARK),
                 capsule((0, 0, 0), spring_link_tip, 0.7 * radius, BLUE),

@@ -46,7 +46,8 @@ HEEL, TOES = -0.035, 0.117
 
 IDENTITY_WXYZ = (1.0, 0.0, 0.0, 0.0)
 PITCH_ROLL_TWIST_WXYZ = (0.5, -0.5, -0.5, -0.5)
-"""Rotates the joint axes (wxyz) so that z, y, x of the motion are y (pitch), x (roll) and z (twist) of the body.
+"""Orientation of the joint axes in the body (wxyz): EZ is pitch, about y of the body; EY is roll, about x; EX is twist,
+about z.
 
 Euler angles are singular if the middle angle is 90 degrees. With roll as the middle angle of a hip, this means a leg
 that is spread sideways by 90 degrees, which the limits exclude. With pitch as the middle angle, it would mean a sitting

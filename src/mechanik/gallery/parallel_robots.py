@@ -290,9 +290,9 @@ def planar_3rrr(
 ) -> Mechanism:
     """Make a planar 3-RRR robot: three two-bar arms with motors at the base move and rotate a platform in the plane.
 
-    The motors "arm1_joint" to "arm3_joint" are at 90, 210 and 330 degrees on a circle about the origin. The pins on
-    the platform are at the same angles on a circle about its centre, the link "tool", if the platform angle is 0. All
-    elbows are bent in the same direction. For given motor angles there are up to six platform poses (K. Hunt 1983;
+    The motors "arm1_joint" to "arm3_joint" are at 90, 210 and 330 degrees on a circle about the origin. If the
+    platform angle is 0, the pins on the platform are at the same angles on a circle about its centre, the link "tool".
+    All elbows are bent in the same direction. For given motor angles there are up to six platform poses (K. Hunt 1983;
     C. Gosselin, J. Sefrioui 1991).
 
     Args:

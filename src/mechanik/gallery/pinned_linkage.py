@@ -55,7 +55,7 @@ def intersect_circles(
         radius_a, radius_b: radii; m.
 
     Raises:
-        StructureError: the circles do not intersect.
+        StructureError: the circles do not intersect, or have the same centre.
     """
     dx, dy = b[0] - a[0], b[1] - a[1]
     distance = math.hypot(dx, dy)
@@ -94,19 +94,19 @@ def build_pinned_linkage(
 ) -> Mechanism:
     """Build a planar linkage from bars that are pinned at shared points: a tree from the fixed bar, and closures.
 
-    The next bar to be added is always the first one in `bars` that shares a point with an earlier bar. Its joint
-    `<bar>_joint` is at the first of its points that an earlier bar has. The x axis of the bar points from this
-    point to the first of its other points. So the value of a joint on the fixed bar is the angle of the moved bar from
-    x of the plane. Each further point that an earlier bar has closes a loop with a pin, `<bar>_<point>`. The frame of
-    the fixed bar is that of the plane.
+    Bars are added one by one: the next is the first remaining bar in `bars` that shares a point with an added bar. Its
+    joint `<bar>_joint` is at the first of its points that an added bar has. The x axis of the bar points from this
+    point to the first of its other points, so the value of a joint on the fixed bar is the angle of the moved bar from
+    x of the plane. At each of its other points that an added bar has, the pin `<bar>_<point>` closes a loop. The frame
+    of the fixed bar is that of the plane.
 
     Args:
         name: name of the mechanism.
         points: position of each point in the plane; m.
         bars: the points of each bar.
         fixed_bar: the bar that is fixed to the world.
-        tools: links without shapes, by name: the bar to which each is fixed, its point, and the angle of its x axis in
-            the plane; rad.
+        tools: further links, without shapes, by name: for each the bar to which it is fixed, the point at which it is,
+            and the angle of its x axis in the plane, rad.
         is_upright: whether y of the plane points up, along the world's z; otherwise z of the plane points up.
     """
     radius = 0.012 * float(np.ptp(list(points.values()), axis=0).max())
@@ -131,9 +131,9 @@ def build_pinned_linkage(
         linkage.link(bar, visuals=_bar_shapes(points, [pivot, *other_points], bar_poses[bar], radius, material, 0.0))
         for point in other_points:
             if point in bar_of_point:
-                earlier_bar = bar_of_point[point]
-                at, onto = (_to_frame(bar_poses[link], points[point]) for link in (bar, earlier_bar))
-                linkage.close(f"{bar}_{point}", bar, earlier_bar, "pin", at=at, onto=onto)
+                added_bar = bar_of_point[point]
+                at, onto = (_to_frame(bar_poses[link], points[point]) for link in (bar, added_bar))
+                linkage.close(f"{bar}_{point}", bar, added_bar, "pin", at=at, onto=onto)
             else:
                 bar_of_point[point] = bar
     for tool, (bar, point, angle) in (tools or {}).items():
@@ -161,9 +161,8 @@ def _bar_shapes(
 ) -> list[ShapeInstance]:
     """Return capsules from point to point, and a pin at the first point.
 
-    If the points are not collinear, a capsule from the last to the first point closes the polygon.
-
-    `z` is the height of the shapes above the plane, m.
+    If the points are not collinear, a capsule from the last to the first point closes the polygon. The height of the
+    shapes above the plane is `z`, m.
     """
     offset = np.array([0.0, 0.0, z])
     corners = [_to_frame(X_plane_bar, points[point]) + offset for point in point_names]

@@ -1,7 +1,7 @@
 """Planar linkages: four-bar, five-bar and six-bar linkages, slider-crank, pantograph, straight-line and leg mechanisms.
 
-All linkages are assembled in closed form, so their loops are closed from the beginning. The leg mechanisms move
-in the plane of x (forward) and z (up), the other linkages in the plane z = 0.
+All linkages are assembled in closed form, so their loops are closed from the beginning. The leg mechanisms move in the
+plane of x (forward) and z (up), the other linkages in the plane z = 0. `four_bar_kind` classifies four-bar linkages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mechanik.model import Builder, Material, Mechanism, ShapeInstance
 from mechanik.validation import check_finite_angles, check_planar_point, check_positive_numbers
 
 FourBarKind = Literal["crank-rocker", "double-crank", "rocker-crank", "double-rocker", "change-point", "triple-rocker"]
-"""Types of four-bar linkages by Grashof's rule."""
+"""Kinds of four-bar linkages by Grashof's rule."""
 
 CHANGE_POINT_TOLERANCE = 1e-12
 """Ratio to the longest bar. Two sums of lengths that differ by less are treated as equal, so the linkage is a
@@ -96,8 +96,8 @@ def four_bar(
     Args:
         ground, crank, coupler, rocker: lengths of the bars; m.
         angle: crank angle at home; rad.
-        elbow: on which side of the line from the tip of the crank to the pivot of the rocker coupler and rocker meet:
-            "up" is the left side, "down" the right side.
+        elbow: on which side the pin between coupler and rocker is, seen along the line from the tip of the crank to the
+            pivot of the rocker: "up" is the left side, "down" the right side.
 
     Returns:
         The linkage, with 1 dof.
@@ -195,7 +195,7 @@ def slider_crank(crank: float = 0.3, rod: float = 1.0, offset: float = 0.0, angl
 def five_bar(
     ground: float = 0.6, crank: float = 0.5, rod: float = 0.8, left: float = 2.0, right: float = math.pi - 2.0
 ) -> Mechanism:
-    """Make a five-bar linkage: two cranks about z move the link "tool" in the plane through two rods.
+    """Make a five-bar linkage: two cranks about z and two rods move the link "tool", where the rods meet.
 
     Args:
         ground: distance between the crank pivots, which are at x = -ground/2 and ground/2; m.
@@ -340,8 +340,8 @@ def stephenson_six_bar(
 
     Args:
         base, crank, coupler, rocker: lengths of the four-bar; m.
-        bend: angle at the crank pin from the coupler's line to the pin of the rod; rad.
-        arm: distance from the crank pin to the pin of the rod on the coupler; m.
+        bend: angle on the coupler at the crank pin, from the direction of the rocker pin to that of the rod pin; rad.
+        arm: distance from the crank pin to the rod pin on the coupler; m.
         rod, lever: lengths; m.
         pivot: the lever's pivot (x, y) on the base; m.
         angle: angle of the crank to the base at home; rad.
@@ -414,7 +414,7 @@ def pantograph(
 
     Args:
         scale: ratio of the copy to the original, above 1; for a smaller copy, follow the original with the pen.
-        arm: distance from the pivot to the nearest corner of the parallelogram; m.
+        arm: distance on the upper arm from the pivot to the first corner of the parallelogram; m.
         forearm: distance from this corner to the tracer; m.
         shoulder, elbow: angles of upper arm and forearm from the x axis at home; rad.
 
@@ -463,8 +463,8 @@ def peaucellier(arm: float = 1.0, side: float = 0.45, crank: float = 0.4, angle:
     near corner, the far corner "pen" and the origin are collinear, and the product of the two distances from the origin
     is arm² - side². The pivot of the crank is at x = crank, so the circle of the crank passes through the origin, and
     the pen moves on the line x = (arm² - side²) / (2 crank). The linkage is singular if the near corner is at a
-    distance of arm - side from the origin (flat rhombus) or if near and far corner coincide (folded rhombus). In these
-    configurations it can change to other branches.
+    distance of arm - side or arm + side from the origin (flat rhombus), or if near and far corner coincide (folded
+    rhombus). In these configurations it can change to other branches.
 
     Args:
         arm: length of the two arms; m.
@@ -527,7 +527,7 @@ KLANN_LENGTHS: Mapping[str, float] = {
 """Klann's lengths from the coordinates in his patent, without unit; the rocker pivots are behind the crankshaft."""
 
 
-def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mechanism:
+def jansen_leg(scale: float = 0.01, angle: float = 0.0, **lengths: float) -> Mechanism:
     """Make the leg of the strandbeests (T. Jansen 1990): eight bars, a single crank, and a foot with a flat path.
 
     The crankshaft is at the origin, the fixed pivot behind and below it. The link "foot" moves along the ground for
@@ -536,9 +536,9 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
     half revolution on the ground.
 
     Args:
-        scale: m per unit of Jansen's numbers.
+        scale: m per unit of Jansen's lengths.
         angle: crank angle from x towards z at home; rad.
-        numbers: lengths that replace Jansen's numbers, by his letters a to m.
+        lengths: replacements for some of Jansen's lengths, by his letters a to m; without unit.
 
     Returns:
         The leg, with 1 dof.
@@ -551,7 +551,7 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
         >>> mk.mobility(mk.gallery.jansen_leg()).dof
         1
     """
-    lengths = _scaled_lengths("jansen_leg", JANSEN_LENGTHS, numbers, scale, angle)
+    lengths = _scaled_lengths("jansen_leg", JANSEN_LENGTHS, lengths, scale, angle)
     gallery_name, shaft, pivot = "jansen_leg", (0.0, 0.0), (-lengths["a"], -lengths["l"])
     pin = polar_point(shaft, lengths["m"], angle)
     shoulder = intersect_circles(gallery_name, pivot, lengths["b"], pin, lengths["j"])
@@ -582,7 +582,7 @@ def jansen_leg(scale: float = 0.01, angle: float = 0.0, **numbers: float) -> Mec
     return build_pinned_linkage(gallery_name, points, bars, tools={"foot": ("shin", "foot", 0.0)}, is_upright=True)
 
 
-def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mechanism:
+def klann_leg(scale: float = 0.5, angle: float = 0.0, **lengths: float) -> Mechanism:
     """Make the leg of J. Klann (US patent 6260862, 2001): six bars, Stephenson's third inversion, and a high step.
 
     The crankshaft is at the origin. The link "foot" moves along the ground while the crank angle goes from 0 to pi, and
@@ -590,9 +590,9 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
     the units of the patent the step is 1.0 long and 0.5 high.
 
     Args:
-        scale: m per unit of the patent's numbers.
+        scale: m per unit of the patent's lengths.
         angle: crank angle from x towards z at home; rad.
-        numbers: lengths that replace the patent's numbers, by the names in `KLANN_LENGTHS`.
+        lengths: replacements for some of the patent's lengths, by the names in `KLANN_LENGTHS`; without unit.
 
     Returns:
         The leg, with 1 dof.
@@ -605,7 +605,7 @@ def klann_leg(scale: float = 0.5, angle: float = 0.0, **numbers: float) -> Mecha
         >>> mk.mobility(mk.gallery.klann_leg()).dof
         1
     """
-    lengths = _scaled_lengths("klann_leg", KLANN_LENGTHS, numbers, scale, angle)
+    lengths = _scaled_lengths("klann_leg", KLANN_LENGTHS, lengths, scale, angle)
     gallery_name, shaft = "klann_leg", (0.0, 0.0)
     lower_pivot, upper_pivot = (-lengths["lower_x"], -lengths["lower_y"]), (-lengths["upper_x"], lengths["upper_y"])
     pin = polar_point(shaft, lengths["crank"], angle)

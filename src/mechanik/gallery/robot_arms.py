@@ -1,4 +1,4 @@
-"""Serial robot arms: industrial arms with their makers' dimensions, planar arms, demonstration arms, a pair of arms."""
+"""Robot arms: industrial, planar, redundant and demonstration arms, and a pair of arms that hold a box."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def panda(hand: bool = True) -> Mechanism:
             finger, joint = f"panda_{side}finger", f"panda_finger_joint{k + 1}"
             robot.prismatic(joint, "panda_hand", finger, at=(0.0, 0.0, 0.0584), axis=axis, limits=(0.0, 0.04))
             y = 0.01 if side == "left" else -0.01
-            # the boxes enclose Franka's finger, but end 1 mm before the middle, so that a closed hand has no collision
+            # the boxes enclose Franka's finger, but end 1 mm or more before the middle, so that a closed hand has no
+            # collision
             knuckle, tip = (0.0, 1.42 * y, 0.0107), (0.0, 1.02 * y, 0.0356)
             robot.link(
                 finger,
@@ -240,7 +241,7 @@ def _universal_robot(
         column, upper_arm, forearm: lengths along the arm; m.
         shoulder, elbow: sideways offsets of the shoulder lift joint (along y) and of the elbow joint (along -y); m.
         wrists: offsets from wrist joint 1 to 2, from 2 to 3, and from 3 to the tool; m.
-        radius: radius of the drawn links; m.
+        radius: radius of the drawn links at the base; m.
         velocities: velocity limits of the two shoulder joints, and of the other joints; degrees per second.
         capsules: collision capsules by link name.
         allowed_collisions: link pairs that are not checked for collisions, with reasons.
@@ -464,7 +465,7 @@ def zalo5() -> Mechanism:
 def dh6() -> Mechanism:
     """Make the six-joint arm of a demonstration of modified DH tables, at a tenth of the original size.
 
-    q contains the angles theta of the table.
+    q consists of the angles theta of the table.
 
     Returns:
         The arm, with the joints j0 to j5.
@@ -497,7 +498,7 @@ def grippy10() -> Mechanism:
     """Make a ten-joint arm with box links, a tenth as large as the arm of the demonstration from which it is taken.
 
     Returns:
-        The arm, with the joints q0 to q9 and the links seg0 to seg10.
+        The arm, with the joints q0 to q9 and the links seg0 to seg10 and tool.
 
     Example:
         >>> mk.gallery.grippy10().nq
