@@ -48,7 +48,7 @@ def solve_and_verify(form: ClosedForm, q, near=None):
     X = poses(form, q)
     elbow = form.formula.elbow_angle(q) if form.kind == "S-R-S" else None  # type: ignore[attr-defined]
     angles, exists = form.solve_all(X, elbow=elbow, near=near)
-    assert angles.shape == (len(q), form.formula.branches, q.shape[1])
+    assert angles.shape == (len(q), form.formula.candidate_count, q.shape[1])
     assert np.isnan(angles[~exists]).all()
     branches, count = angles[exists], exists.sum(axis=1)
     assert ((branches > -np.pi) & (branches <= np.pi)).all()

@@ -306,7 +306,7 @@ class FollowProblem:
         target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_targets else None
         with search_context(solver, target, self.mechanism.q) as context:
             constraints = context.constraints
-            angle_columns = constraints.columns[constraints.is_angle]
+            angle_columns = constraints.columns[constraints.is_shiftable]
             q = self.space.random(np.random.default_rng(0), 4)
             J = constraints.residual_and_jacobian(q)[1]
             rank = (

@@ -1,4 +1,4 @@
-"""Global search for solutions: seed tables of chains, all solutions of a target, self-motions, and closed forms.
+"""Global search for solutions: seed tables, all solutions of a target, self-motions, closed forms, collision-free ones.
 
 The input is a compiled problem or a mechanism, the output configurations. This package imports `solver.methods` and
 lower layers. The closed form is also a method, as in `Solver(..., solver="closed_form")`.

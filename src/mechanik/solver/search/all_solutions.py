@@ -27,12 +27,11 @@ from mechanik.validation import format_count
 MAX_STARTS, SELF_MOTION_SAMPLES = 2000, 8
 """Default maximum number of starts, and of samples per self-motion."""
 STARTS_PER_BLOCK = 64
-"""Number of starts in the first block; later blocks have up to four times as many."""
+"""Number of starts in a block; later blocks of `all_solutions` have up to four times as many."""
 DESCENTS_WITHOUT_NEW_SOLUTION = 300
-"""Minimum number of successive converged descents without a new solution before the search stops. This number must also
-reach twice the number of converged descents up to the last new solution. A larger number costs time and misses fewer
-solutions: in 40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to
-most others.
+"""Number of successive solved descents without a new solution after which the search stops, if it is at least twice the
+number of solved descents up to the last new solution. A larger number costs time and misses fewer solutions: in 40
+poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to most others.
 """
 NEIGHBOUR_DISTANCE = 0.5
 """Scaled units; a third isolated solution is searched between two that are closer than this."""
@@ -45,7 +44,7 @@ elbow angles have no solution.
 COLLISION_SAMPLE_FACTOR = 8
 """Factor for the samples per self-motion if collisions are checked, so that short collision-free parts are found."""
 DESCENTS_WITHOUT_NEW_CURVE = 48
-"""Number of successive converged descents without a new solution after which the search stops if there is a self-motion
+"""Number of successive solved descents without a new solution after which the search stops if there is a self-motion
 curve. Curves are few, and many descents end on each of them.
 """
 
@@ -60,7 +59,7 @@ def all_solutions(
     rng: np.random.Generator | None = None,
     collision_constraint: CollisionConstraint | None = None,
 ) -> SolutionSet:
-    """Find all solutions of a target.
+    """Find all solutions of a target; of self-motions, samples.
 
     Args:
         context: the constraints, the reference q0, the starts and the descent functions.
@@ -83,17 +82,17 @@ def all_solutions(
             raise LimitsError(f"{name} must be an integer of 1 or more, not {value!r}")
     constraints, q0 = context.constraints, context.q0
     pool = SolutionPool(constraints)
-    start_count, descent_count, complete = 0, 0, False
+    start_count, solved_count, complete = 0, 0, False
     if context.closed_form is not None:
         complete = _add_closed_form(context, context.closed_form, pool)
     else:
-        start_count, descent_count = _add_from_starts(context, pool, max_attempts, samples, rng)
+        start_count, solved_count = _add_from_starts(context, pool, max_attempts, samples, rng)
     q, component, arcs = collect_solutions(
         pool, q0, samples if collision_constraint is None else COLLISION_SAMPLE_FACTOR * samples
     )
     if windings and len(q):
         q, component = _all_windings(constraints, q, component)
-    explanation = _explanation(context, pool, len(q), start_count, descent_count)
+    explanation = _explanation(context, pool, len(q), start_count, solved_count)
     if collision_constraint is not None and len(q):
         is_free, count = collision_constraint.are_free(q), len(q)
         explanation += (
@@ -141,10 +140,9 @@ def _add_closed_form(context: SearchContext, form: ClosedForm, pool: SolutionPoo
 def _add_from_starts(
     context: SearchContext, pool: SolutionPool, max_attempts: int, samples: int, rng: np.random.Generator | None
 ) -> tuple[int, int]:
-    """Add solutions found by descents to the pool; return the number of starts and the number of starts that
-    led to a solution."""
+    """Add solutions from descents to the pool; return the numbers of starts and of starts that led to a solution."""
     constraints, q0 = context.constraints, context.q0
-    start_count = descent_count = descents_at_last_solution = 0
+    start_count = solved_count = solved_count_at_last_solution = 0
     ignore_limits = False
     while start_count < max_attempts:
         count = min(max(STARTS_PER_BLOCK, min(start_count, 4 * STARTS_PER_BLOCK)), max_attempts - start_count)
@@ -153,31 +151,33 @@ def _add_from_starts(
             starts[0] = q0
         end_points = context.descend(starts, ignore_limits)
         start_count += count
-        descent_count += len(end_points)
+        solved_count += len(end_points)
         candidates = pool.filter_known(end_points)
         if not len(candidates):
             pass
         elif ignore_limits:
             candidates, error = constraints.project(candidates)
-            candidates = candidates[(error < RESIDUAL_TOLERANCE) & constraints.are_prismatic_within_limits(candidates)]
+            candidates = candidates[
+                (error < RESIDUAL_TOLERANCE) & constraints.are_unshiftable_within_limits(candidates)
+            ]
         else:
             candidates, is_valid = constraints.polish(candidates, q0)
             candidates = candidates[is_valid]
         if pool.add(candidates):
-            descents_at_last_solution = descent_count
+            solved_count_at_last_solution = solved_count
         if len(pool.multi_dof_solutions) >= 16 * samples:
             break
-        max_descents_without_solution = (
+        max_count_without_solution = (
             DESCENTS_WITHOUT_NEW_CURVE
             if pool.curves
-            else max(DESCENTS_WITHOUT_NEW_SOLUTION, 2 * descents_at_last_solution)
+            else max(DESCENTS_WITHOUT_NEW_SOLUTION, 2 * solved_count_at_last_solution)
         )
-        if descent_count - descents_at_last_solution >= max_descents_without_solution:
+        if solved_count - solved_count_at_last_solution >= max_count_without_solution:
             break
         ignore_limits = bool(pool.curves) and context.descend_beyond_limits is not None and not ignore_limits
     while _search_between(pool, q0):
         pass
-    return start_count, descent_count
+    return start_count, solved_count
 
 
 def _search_between(pool: SolutionPool, q0: Array) -> int:
@@ -197,8 +197,9 @@ def _search_between(pool: SolutionPool, q0: Array) -> int:
 def collect_solutions(
     pool: SolutionPool, q0: Array, samples: int
 ) -> tuple[Array, Indices, list[SelfMotionCurve | None]]:
-    """Return the solutions (k, nq) of a pool inside the limits, the index of the
-    component of each solution (k,), and the arc of each component (None: not on an arc).
+    """Return the solutions (k, nq) of a pool inside the limits, with their components and the arcs of the components.
+
+    A component is an index (k,) into the list of arcs, which has None for a component without an arc.
 
     Args:
         q0: (nq,) reference for full rotations and distances.
@@ -259,8 +260,7 @@ def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -
 
 
 def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:
-    """Return at most `samples` solutions per component, as far apart as possible, always with the first
-    solution of the component."""
+    """Return at most `samples` solutions per component, as far apart as possible, including its first solution."""
     chosen_indices: list[int] = []
     for index in dict.fromkeys(component.tolist()):
         component_indices = np.flatnonzero(component == index)
@@ -272,10 +272,10 @@ def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, sampl
     return q[chosen_indices], component[chosen_indices]
 
 
-def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_count: int, descent_count: int) -> str:
+def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_count: int, solved_count: int) -> str:
     pool_size = len(pool.isolated_solutions.q) + len(pool.curves) + len(pool.multi_dof_solutions)
     if context.closed_form is not None:
-        source = f"the closed form of a {context.closed_form.kind} arm"
+        source = f"the closed form of the family {context.closed_form.kind!r}"
         if count:
             return f"by {source}"
         return (
@@ -286,13 +286,13 @@ def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_c
     starts = format_count(start_count, "start")
     if not count:
         return f"not reached from {starts}: no descent ended at a solution inside the limits"
-    return f"from {starts}, of which {descent_count} led to a solution"
+    return f"from {starts}, of which {solved_count} led to a solution"
 
 
 BLOCKS_WITHOUT_PROGRESS = 2
-"""Number of consecutive blocks of starts without progress after which `nearest_solution`
-stops. Tuned on a Panda by comparison
-with all points of all its self-motions. More blocks cost time and find rarer self-motions.
+"""Number of consecutive blocks of starts that lead to solutions, but to none nearer to q0, after which
+`nearest_solution` stops. Tuned on a Panda by comparison with all points of all its self-motions. More blocks cost time
+and find rarer self-motions.
 """
 FIRST_APPROACH_STEPS, APPROACH_CANDIDATES = 10, 8
 """Number of steps towards q0 for all candidates, and number of nearest candidates that are moved further after them."""
@@ -307,11 +307,11 @@ def nearest_solution(
 ) -> Array | None:
     """Return the solution (nq,) nearest to q0; None if no solution is found.
 
-    If the solutions are isolated, the result is the first one of `all_solutions`. On self-motions, the results of the
-    closed form or of descents from many starts are moved along their self-motion to the point nearest to q0.
+    If a solution is isolated, the result is the nearest one of all solutions. Otherwise the results of the closed form
+    or of descents from many starts are moved along their self-motions to the point nearest to q0.
 
     Args:
-        max_attempts: maximum number of starts.
+        max_attempts: maximum number of starts, if no solution is isolated.
         rng: random generator for the starts; the default is the Halton sequence.
     """
     form = context.closed_form

@@ -1,6 +1,7 @@
 """Closed-form equations of the arm families: planar arms, three parallel axes, spherical wrist, S-R-S.
 
-Planar arms (all axes parallel). The two links form a triangle with two solutions, elbow up and elbow down.
+Planar arms (all axes parallel). The first two links and the line between their ends form a triangle with two solutions,
+elbow up and elbow down.
 
 Three parallel axes (6R arms whose axes 2, 3 and 4 are parallel, as those of Universal Robots). Rotations about the
 parallel axes do not change the coordinate of a point, or of a direction, along their common direction h. A point and
@@ -18,10 +19,9 @@ otherwise a quartic.
 S-R-S (7R arms with a spherical shoulder, one elbow axis and a spherical wrist, like a human arm). The distance from
 shoulder to wrist determines the angle of the elbow joint. The arm can still rotate about the line from shoulder to
 wrist: this rotation is the elbow angle, a parameter. Shoulder, elbow and wrist have two solutions each, so there are
-    eight for
-each elbow angle. M. Shimizu, H. Kakuya, W.-K. Yoon, K. Kitagaki, K. Kosuge, "Analytical Inverse Kinematic Computation
-for 7-DOF Redundant Manipulators with Joint Limits and Its Application to Redundancy Resolution", IEEE Transactions on
-Robotics 24, 2008.
+eight for each elbow angle. M. Shimizu, H. Kakuya, W.-K. Yoon, K. Kitagaki, K. Kosuge, "Analytical Inverse Kinematic
+Computation for 7-DOF Redundant Manipulators with Joint Limits and Its Application to Redundancy Resolution", IEEE
+Transactions on Robotics 24, 2008.
 
 Definition of the elbow angle. Let S be the shoulder, W the wrist, E the point of axis 4 nearest to S, and l the
 direction from S to W. The elbow side is the direction perpendicular to l and to axis 4, on the side of E; if axis 4 is
@@ -40,9 +40,9 @@ from mechanik.model import screw_axes as lines
 from mechanik.solver.search.subproblems import (
     DEGENERATE_RATIO,
     SPECIAL_GEOMETRY_TOLERANCE,
-    circle_and_conic,
     other_leg,
     perpendicular_basis,
+    quadratic_sinusoid_roots,
     rotate_about,
     rotation_about,
     rotation_angle_onto,
@@ -63,11 +63,11 @@ class TwoLinkSolver:
         signs: (2,) 1 or -1: whether each joint rotates about h or -h.
         p1, p2: (3,) points of the axes, m.
         point: (3,) the point, m, with both angles at zero.
-        size: approximate reach, m.
+        reach: approximate reach, m.
     """
 
-    def __init__(self, h: Array, signs: Array, p1: Array, p2: Array, point: Array, size: float) -> None:
-        self.h, self.signs, self.p1, self.size = h, signs, p1, size
+    def __init__(self, h: Array, signs: Array, p1: Array, p2: Array, point: Array, reach: float) -> None:
+        self.h, self.signs, self.p1, self.reach = h, signs, p1, reach
         self.first_link, self.second_link = perpendicular_part(h, p2 - p1), perpendicular_part(h, point - p2)
 
     def angles(self, position: Array, near: Array) -> Array:
@@ -77,10 +77,10 @@ class TwoLinkSolver:
         A, B = 2 * a @ b, 2 * a @ cross(self.h, b)
         D = dot(goal, goal) - a @ a - b @ b
         ones = np.ones_like(D)
-        q2 = sinusoid_roots(A * ones, B * ones, D, free_angles[:, 1], self.size**2)
+        q2 = sinusoid_roots(A * ones, B * ones, D, free_angles[:, 1], self.reach**2)
         tip = a + rotate_about(self.h, q2, np.broadcast_to(b, (*q2.shape, 3)))
         q1 = rotation_angle_onto(
-            self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free_angles[:, None, 0], self.size
+            self.h, tip, np.broadcast_to(goal[:, None], tip.shape), free_angles[:, None, 0], self.reach
         )
         return np.stack([q1, q2], axis=-1) * self.signs
 
@@ -88,13 +88,13 @@ class TwoLinkSolver:
 class Planar2R:
     """Formula of a planar 2R arm for the position of the link's origin; up to two solutions."""
 
-    branches = 2
+    candidate_count = 2
     constrains_rotation = False
 
-    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+    def __init__(self, directions: Array, points: Array, home: Array, reach: float) -> None:
         h = directions[0]
         self.tip = home[:3, 3]
-        self.two_link = TwoLinkSolver(h, np.sign(directions @ h), points[0], points[1], self.tip, size)
+        self.two_link = TwoLinkSolver(h, np.sign(directions @ h), points[0], points[1], self.tip, reach)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         return self.two_link.angles(T[:, :3, :3] @ self.tip + T[:, :3, 3], near)
@@ -103,29 +103,29 @@ class Planar2R:
 class Planar3R:
     """Formula of a planar 3R arm for position and rotation in the plane; up to two solutions."""
 
-    branches = 2
+    candidate_count = 2
     constrains_rotation = True
 
-    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
-        self.arm = ThreeParallelAxes(directions, points, size)
+    def __init__(self, directions: Array, points: Array, home: Array, reach: float) -> None:
+        self.arm = ParallelAxesSolver(directions, points, reach)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         return self.arm.angles(T, near)
 
 
-class ThreeParallelAxes:
+class ParallelAxesSolver:
     """Solver for the angles about three parallel axes that give a planar displacement.
 
     Args:
         directions, points: (3, 3) unit directions and points (m) of the axes.
-        size: approximate reach, m.
+        reach: approximate reach, m.
     """
 
-    def __init__(self, directions: Array, points: Array, size: float) -> None:
+    def __init__(self, directions: Array, points: Array, reach: float) -> None:
         self.h = h = directions[0]
         self.signs = np.sign(directions @ h)
         self.third_point = points[2]
-        self.two_link = TwoLinkSolver(h, self.signs[:2], points[0], points[1], points[2], size)
+        self.two_link = TwoLinkSolver(h, self.signs[:2], points[0], points[1], points[2], reach)
         self.reference_direction = perpendicular_part(h, np.eye(3)[np.argmin(np.abs(h))])
 
     def angles(self, T: Array, near: Array) -> Array:
@@ -153,24 +153,24 @@ class ThreeParallel:
     Args:
         directions, points: (6, 3) unit directions and points (m) of the axes.
         home: (4, 4) pose of the link with all angles at zero; not used.
-        size: approximate reach, m.
+        reach: approximate reach, m.
     """
 
-    branches = 8
+    candidate_count = 8
     constrains_rotation = True
 
-    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
+    def __init__(self, directions: Array, points: Array, home: Array, reach: float) -> None:
         self.axes = directions
-        self.size = size
+        self.reach = reach
         self.h = h = directions[1]
         h5, h6 = directions[4], directions[5]
         self.p1 = points[0]
         self.p5, self.p6 = p5, p6 = lines.nearest_points_of_lines(points[4], h5, points[5], h6)
-        self.planar = ThreeParallelAxes(directions[1:4], points[1:4], size)
+        self.planar = ParallelAxesSolver(directions[1:4], points[1:4], reach)
         # coordinates along h of the point p6 and of the direction h6: coefficients of 1, cos q5, sin q5
         point, tip = _projection(h, h5, p6 - p5), _projection(h, h5, h6)
         point[0] += h @ (p5 - self.p1)
-        self.coefficients = np.stack([point / size, tip])
+        self.coefficients = np.stack([point / reach, tip])
         U, singular_values, V = np.linalg.svd(self.coefficients[:, 1:])
         self.U, self.V, self.singular_values = U, V, singular_values
         self.is_decoupled = bool(singular_values[1] < SPECIAL_GEOMETRY_TOLERANCE)
@@ -210,23 +210,23 @@ class ThreeParallel:
         h, h1, R = self.h, self.axes[0], T[:, :3, :3]
         point, tip = R @ self.p6 + T[:, :3, 3] - self.p1, R @ self.axes[5]
         # the same coordinates after the inverse rotation about axis 1: coefficients of 1, cos q1, sin q1, (m, 2, 3)
-        coefficients = np.stack([_projection(h, -h1, point) / self.size, _projection(h, -h1, tip)], axis=1)
+        coefficients = np.stack([_projection(h, -h1, point) / self.reach, _projection(h, -h1, tip)], axis=1)
         coefficients[..., 0] -= self.coefficients[:, 0]
         # U' coefficients = S V (cos q5, sin q5), with S the singular values
         with_q5, without_q5 = self.U[:, 0] @ coefficients / self.singular_values[0], self.U[:, 1] @ coefficients
         if self.is_decoupled:
             q1 = sinusoid_roots(without_q5[:, 1], without_q5[:, 2], -without_q5[:, 0], near[:, 0])
             q1 = np.repeat(q1, 2, axis=1)
-            x = _trigonometric_value(with_q5, q1)
+            x = _sinusoid_value(with_q5[:, None], q1)
             y = other_leg(np.ones_like(x), x) * (1, -1, 1, -1)
         else:
             # x² + y² = 1 for the parts of (cos q5, sin q5) along the rows of V
             e = squared_sinusoid(without_q5) + self.singular_values[1] ** 2 * squared_sinusoid(with_q5)
             e[:, 0] -= self.singular_values[1] ** 2
-            q1 = circle_and_conic(e / np.abs(e).max(axis=-1, keepdims=True))
+            q1 = quadratic_sinusoid_roots(e / np.abs(e).max(axis=-1, keepdims=True))
             x, y_direct = (
-                _trigonometric_value(with_q5, q1),
-                _trigonometric_value(without_q5, q1) / self.singular_values[1],
+                _sinusoid_value(with_q5[:, None], q1),
+                _sinusoid_value(without_q5[:, None], q1) / self.singular_values[1],
             )
             # two formulas for y: the first is accurate if y is large, the second if it is small
             y = np.where(
@@ -235,11 +235,6 @@ class ThreeParallel:
                 y_direct,
             )
         return q1, np.arctan2(self.V[0, 1] * x + self.V[1, 1] * y, self.V[0, 0] * x + self.V[1, 0] * y)
-
-
-def _trigonometric_value(row: Array, t: Array) -> Array:
-    """Return row (m, 3) · (1, cos t, sin t) for t (m, k)."""
-    return row[:, :1] + row[:, 1:2] * np.cos(t) + row[:, 2:] * np.sin(t)
 
 
 def _projection(h: Array, k: Array, v: Array) -> Array:
@@ -260,16 +255,16 @@ class SphericalWrist:
     Args:
         directions, points: (6, 3) unit directions and points (m) of the axes.
         home: (4, 4) pose of the link with all angles at zero; not used.
-        size: approximate reach, m.
+        reach: approximate reach, m.
     """
 
-    branches = 8
+    candidate_count = 8
     constrains_rotation = True
 
-    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
-        self.h, self.size = directions, size
+    def __init__(self, directions: Array, points: Array, home: Array, reach: float) -> None:
+        self.h, self.reach = directions, reach
         self.wrist, _ = lines.closest_point_to_lines(points[3:], directions[3:])
-        self.positioner = ThreeAxisPositioner(directions[:3], points[:3], self.wrist, size)
+        self.positioner = ThreeAxisPositioner(directions[:3], points[:3], self.wrist, reach)
 
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
@@ -309,9 +304,9 @@ class ThreeAxisPositioner:
     singular value is zero if axes 1 and 2 intersect or are parallel.
     """
 
-    def __init__(self, directions: Array, points: Array, point: Array, size: float) -> None:
+    def __init__(self, directions: Array, points: Array, point: Array, reach: float) -> None:
         h1, h2, h3 = self.h = directions
-        points, point, self.size = points / size, point / size, size
+        points, point, self.reach = points / reach, point / reach, reach
         o3 = lines.closest_point_on_line(point, points[2], h3)
         self.o2 = o2 = lines.closest_point_on_line(o3, points[1], h2)
         self.o1 = o1 = lines.closest_point_on_line(o2, points[0], h1)
@@ -332,7 +327,7 @@ class ThreeAxisPositioner:
     def angles(self, position: Array, near: Array) -> Array:
         """Return the angles (m, 4, 3), rad, for positions (m, 3), m."""
         h1, h2, _ = self.h
-        position = position / self.size
+        position = position / self.reach
         from_axis = position - self.o1
         distance_term, height = (dot(from_axis, from_axis) - self.d @ self.d) / 2, (position - self.o2) @ h1
         right_sides = np.repeat(self.right_sides[:, None], len(position), axis=1)  # (2, m, 3)
@@ -340,13 +335,13 @@ class ThreeAxisPositioner:
         large_row, small_row = right_sides[0] / self.singular_values[0], right_sides[1]
         q3 = self._angles_3(large_row, small_row, near[:, 2])
         # v along the rows of V
-        squared = _linear_trigonometric_value(self.squared, q3) - _linear_trigonometric_value(self.along, q3) ** 2
-        x = _linear_trigonometric_value(large_row[:, None], q3)
+        squared = _sinusoid_value(self.squared, q3) - _sinusoid_value(self.along, q3) ** 2
+        x = _sinusoid_value(large_row[:, None], q3)
         y = other_leg(squared, x)
         if self.is_decoupled:
             y = y * (1, -1, 1, -1)
         else:  # the first formula is accurate if y is large, the second if it is small
-            y_direct = _linear_trigonometric_value(small_row[:, None], q3) / self.singular_values[1]
+            y_direct = _sinusoid_value(small_row[:, None], q3) / self.singular_values[1]
             y = np.where(np.abs(y_direct) > self.singular_values[1], np.copysign(y, y_direct), y_direct)
         v = np.stack([x, y], axis=-1) @ self.V @ self.basis
         g = self.b + np.cos(q3)[..., None] * self.r + np.sin(q3)[..., None] * self.s
@@ -368,7 +363,7 @@ class ThreeAxisPositioner:
         e[:, :3] -= smaller_squared * squared
         e /= np.abs(e).max(axis=-1, keepdims=True)
         if abs(squared[1] * along[2] - squared[2] * along[1]) > SPECIAL_GEOMETRY_TOLERANCE:
-            return circle_and_conic(e)
+            return quadratic_sinusoid_roots(e)
         # axes 2 and 3 intersect or are parallel: a quadratic in cos(q3 - middle)
         leading = squared[1:] if squared[1:] @ squared[1:] > along[1:] @ along[1:] else along[1:]
         middle = np.arctan2(leading[1], leading[0])
@@ -385,13 +380,14 @@ class ThreeAxisPositioner:
         return np.concatenate([middle + half_angle, middle - half_angle], axis=-1)
 
 
-def _linear_trigonometric_value(row: Array, t: Array) -> Array:
+def _sinusoid_value(row: Array, t: Array) -> Array:
     """Return row (..., 3) · (1, cos t, sin t) for t (...)."""
     return row[..., 0] + row[..., 1] * np.cos(t) + row[..., 2] * np.sin(t)
 
 
 MIN_ELBOW_SINE = 1e-6
-"""Sine of the angle between upper arm and forearm below which the arm counts as straight, or as folded."""
+"""Sine of the angle between the upper arm and the line from shoulder to wrist below which the arm counts as straight,
+or as folded."""
 
 
 class SRS:
@@ -400,14 +396,14 @@ class SRS:
     Args:
         directions, points: (7, 3) unit directions and points (m) of the axes.
         home: (4, 4) pose of the link with all angles at zero; not used.
-        size: approximate reach, m.
+        reach: approximate reach, m.
     """
 
-    branches = 8
+    candidate_count = 8
     constrains_rotation = True
 
-    def __init__(self, directions: Array, points: Array, home: Array, size: float) -> None:
-        self.h, self.size = directions, size
+    def __init__(self, directions: Array, points: Array, home: Array, reach: float) -> None:
+        self.h, self.reach = directions, reach
         self.shoulder, _ = lines.closest_point_to_lines(points[:3], directions[:3])
         self.wrist, _ = lines.closest_point_to_lines(points[4:], directions[4:])
         elbow = lines.closest_point_on_line(self.shoulder, points[3], directions[3])
@@ -428,12 +424,12 @@ class SRS:
         h, m = self.h, len(T)
         psi = np.zeros(m) if elbow is None else elbow
         R = T[:, :3, :3]
-        reach = R @ self.wrist + T[:, :3, 3] - self.shoulder
+        wrist_vector = R @ self.wrist + T[:, :3, 3] - self.shoulder
         a, b = self.upper_arm, self.forearm
-        A, B, D = 2 * a @ b, 2 * a @ cross(h[3], b), dot(reach, reach) - a @ a - b @ b
+        A, B, D = 2 * a @ b, 2 * a @ cross(h[3], b), dot(wrist_vector, wrist_vector) - a @ a - b @ b
         ones = np.ones(m)
-        q4 = sinusoid_roots(A * ones, B * ones, D, near[:, 3], self.size**2)  # (m, 2)
-        R_arm = self._shoulder_rotation(q4, reach, psi, near)
+        q4 = sinusoid_roots(A * ones, B * ones, D, near[:, 3], self.reach**2)  # (m, 2)
+        R_arm = self._shoulder_rotation(q4, wrist_vector, psi, near)
         shoulder = three_axis_angles(R_arm, h[0], h[1], h[2], np.broadcast_to(near[:, None, :3], (m, 2, 3)))
         R_hand = np.swapaxes(R_arm @ rotation_about(h[3], q4), -1, -2) @ R[:, None]
         wrist = three_axis_angles(R_hand, h[4], h[5], h[6], np.broadcast_to(near[:, None, 4:], (m, 2, 3)))
@@ -444,38 +440,38 @@ class SRS:
     def elbow_angle(self, q: Array) -> Array:
         """Return the elbow angle (m,), rad, at q (m, 7)."""
         R = self._upper_arm_rotation(q)
-        reach, side = self._reach_and_side(q[:, 3])
-        line = np.einsum("mij,mj->mi", R, reach / _positive_length(reach))
+        wrist_vector, side = self._wrist_vector_and_side(q[:, 3])
+        line = np.einsum("mij,mj->mi", R, wrist_vector / _positive_length(wrist_vector))
         side = np.einsum("mij,mj->mi", R, side)
         reference = self._reference(line)
         return np.arctan2(dot(cross(line, reference), side), dot(reference, side))
 
-    def _shoulder_rotation(self, q4: Array, reach: Array, psi: Array, near: Array) -> Array:
+    def _shoulder_rotation(self, q4: Array, wrist_vector: Array, psi: Array, near: Array) -> Array:
         """Return the rotation (m, 2, 3, 3) of the upper arm that moves wrist and elbow to their positions."""
-        line = reach / _positive_length(reach)
+        line = wrist_vector / _positive_length(wrist_vector)
         reference = self._reference(line)
         side = np.cos(psi)[:, None] * reference + np.sin(psi)[:, None] * cross(line, reference)
-        zero_line, zero_side = self._reach_and_side(q4)
+        zero_line, zero_side = self._wrist_vector_and_side(q4)
         zero_line = zero_line / _positive_length(zero_line)
         F = np.stack([line, side, cross(line, side)], axis=-1)[:, None]
         F_zero = np.stack([zero_line, zero_side, cross(zero_line, zero_side)], axis=-1)
         R = F @ np.swapaxes(F_zero, -1, -2)
         # if the wrist is at the shoulder, any rotation is a solution
-        is_folded = length(reach) < DEGENERATE_RATIO * self.size
+        is_folded = length(wrist_vector) < DEGENERATE_RATIO * self.reach
         return (
             np.where(is_folded[:, None, None, None], self._upper_arm_rotation(near)[:, None], R)
             if is_folded.any()
             else R
         )
 
-    def _reach_and_side(self, q4: Array) -> tuple[Array, Array]:
+    def _wrist_vector_and_side(self, q4: Array) -> tuple[Array, Array]:
         """Return the vector from shoulder to wrist and the elbow side, (..., 3) each, before the shoulder rotates."""
         k = self.h[3]
-        reach = self.upper_arm + rotate_about(k, q4, np.broadcast_to(self.forearm, (*q4.shape, 3)))
-        side = cross(k, reach)
+        wrist_vector = self.upper_arm + rotate_about(k, q4, np.broadcast_to(self.forearm, (*q4.shape, 3)))
+        side = cross(k, wrist_vector)
         threshold = MIN_ELBOW_SINE * float(length(self.upper_arm)) * length(side)
         side = np.where((side @ self.upper_arm < -threshold)[..., None], -side, side)
-        return reach, side / _positive_length(side)
+        return wrist_vector, side / _positive_length(side)
 
     def _reference(self, line: Array) -> Array:
         """Return the unit vectors (m, 3) perpendicular to `line` (m, 3) at which the elbow angle is zero."""

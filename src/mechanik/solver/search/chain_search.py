@@ -17,8 +17,9 @@ chain_kernel = kernel_module("chain_kernel")
 lane_kernel = kernel_module("lane_kernel")
 
 ITERATION_BUDGET, ITERATION_OVERHEAD = 20_000, 3
-"""A target fails after ITERATION_BUDGET / (joints + ITERATION_OVERHEAD) iterations, which take more than half a
-millisecond. With a larger budget more solutions are found, and targets out of reach take longer.
+"""No further attempt begins after ITERATION_BUDGET / (joints + ITERATION_OVERHEAD) iterations for a target, which take
+more than half a millisecond; after twice as many if an attempt came near the target. With a larger budget more
+solutions are found, and targets out of reach take longer.
 """
 
 
@@ -54,8 +55,8 @@ as long as the attempts."""
 RESTARTS_PER_CLOCK_CHECK = 250
 """Number of restarts between two checks of the clock; this many restarts take about a millisecond."""
 MAX_COST_RATIO = 0.99
-"""The closest pose from another start replaces the closest pose from the seed only if the ratio of its cost to the cost
-from the seed is below this value."""
+"""The closest pose from another start replaces the closest pose from the seed only if the ratio of their costs is below
+this value."""
 
 
 class ChainSearch:
@@ -79,13 +80,13 @@ class ChainSearch:
         """
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
         self.model = chain.model.copy()
-        self._write_limits(self.model, restarts)
+        self._write_budget(self.model, restarts)
         self.has_fixed_joints = bool(chain.locked_columns.any())
         self.workspace_pool: list[Array] = []
         self._lane_pool: list[Array] = []
         self._build_table(q)
 
-    def _write_limits(self, model: Array, restarts: int | None) -> None:
+    def _write_budget(self, model: Array, restarts: int | None) -> None:
         """Write the maximum numbers of attempts and iterations.
 
         If `restarts` is given, all restarts are made, also for targets that are out of reach.
@@ -119,13 +120,13 @@ class ChainSearch:
     def search(
         self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
     ) -> ChainResult | None:
-        """Search for one target X (4, 4); None if the kernel does not support `q0` or X.
+        """Search for one target X (4, 4); None if `q0` or X is invalid.
 
         Args:
             X: (4, 4) target pose in the chain's target frame, lengths in m.
-            q0: (nq,) the seed; without a seed, the values of the joints outside the chain.
+            q0: (nq,) the seed; without a seed, the values of locked joints and of joints outside the chain.
             has_seed: whether `q0` is a seed.
-            key: seed of the random numbers.
+            key: key of the random numbers.
             restarts: maximum number of restarts; None for the value of the constructor.
         """
         if self.has_fixed_joints:
@@ -134,7 +135,7 @@ class ChainSearch:
         mode = chain_layout.FROM_SEED if has_seed else chain_layout.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
         if restarts is not None:
-            self._write_limits(work, restarts)
+            self._write_budget(work, restarts)
         code = chain_kernel.solve_target(work, X, q0, mode, key, q)
         return self.read_result(work, code, q)
 
@@ -184,9 +185,9 @@ class ChainSearch:
 
         Args:
             X: (M, 4, 4) targets.
-            q0: (M, nq) seeds, or the values of the joints outside the chain.
+            q0: (M, nq) seeds, or the values of locked joints and of joints outside the chain.
             mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT of `kernels/chain_layout.py`.
-            key: seed of the random numbers.
+            key: key of the random numbers.
             q: (M, nq) output: configurations.
             report: (M, REPORT_FLOATS) output: SOLVED, NOT_SOLVED or BAD_INPUT; attempts; iterations; errors (m, rad);
                 whether the seed was clamped to the limits.

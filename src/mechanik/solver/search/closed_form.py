@@ -1,4 +1,4 @@
-"""Closed-form inverse kinematics of serial arms: every branch by formula, independent of a start.
+"""Closed-form inverse kinematics of serial arms: every branch by formula; also as a method of `Solver`.
 
 The formulas of an arm family give candidates. Each candidate is polished by Newton's method and checked by forward
 kinematics, and branches that coincide are returned once.
@@ -30,17 +30,17 @@ from mechanik.validation import as_number
 
 BRANCH_TOLERANCE = 1e-9
 """m and rad; maximum pose error of a branch. If the reach is above 1000 m, the length is multiplied by reach / 1000."""
-EXACT_ERROR = 1e-12
+MIN_POLISHED_ERROR = 1e-12
 """Ratio to the reach, and rad; candidates with larger errors are polished."""
 SAME_BRANCH_RAD = 1e-7
 """rad; branches closer than this are the same. At a singular pose, equal branches agree only in half of the digits."""
 CLOSE_BRANCH_RAD, ROUNDING = 1e-3, 1e-11
-"""rad, and ratio to the reach or rad: a branch within CLOSE_BRANCH_RAD of another is spurious if its error is above
-ROUNDING."""
+"""rad, and ratio to the reach or rad: of two branches within CLOSE_BRANCH_RAD, the one with the larger error is
+spurious if its error is above ROUNDING."""
 MAX_POLISHED_ERROR = 1e-7
 """Ratio to the reach, and rad; candidates with larger errors are not solutions, and polishing could move them far."""
 MAX_NEWTON_STEPS = 4
-"""Maximum number of Newton steps. One step suffices for exact axes; axes that are rounded in a file need more."""
+"""Maximum number of Newton steps. One step suffices, unless the axes are rounded in a file."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -48,7 +48,7 @@ Mask = npt.NDArray[np.bool_]
 def verify_branches(
     axes: ScrewAxes, q: Array, target: Array, constrains_rotation: bool, deviation: float
 ) -> tuple[Array, Mask]:
-    """Polish and check candidates `q` (m, B, n) for targets (m, 4, 4); candidates that are not solutions become NaN.
+    """Polish and check candidates `q` (m, B, n) for targets (m, 4, 4).
 
     Args:
         axes: the axes of the chain.
@@ -58,7 +58,8 @@ def verify_branches(
         deviation: deviation of the axes from the geometry of their family, rad or ratio to the reach.
 
     Returns:
-        Angles (m, B, n) in (-pi, pi], and the mask (m, B) of the branches that exist.
+        Angles (m, B, n) in (-pi, pi], and the mask (m, B) of the branches that exist. The angles are NaN where a
+        candidate is no solution, or the same solution as another.
     """
     max_error = MAX_POLISHED_ERROR + 100 * deviation  # the error of the formulas is a multiple of the deviation
     m, B, n = q.shape
@@ -70,28 +71,28 @@ def verify_branches(
     position_error, rotation_error = _errors(axes.poses(angles), target[target_indices], constrains_rotation)
     for _ in range(MAX_NEWTON_STEPS):
         largest_error = np.maximum(position_error / axes.reach, rotation_error)
-        inexact_indices = np.flatnonzero((largest_error > EXACT_ERROR) & (largest_error < max_error))
-        if not len(inexact_indices):
+        polished_indices = np.flatnonzero((largest_error > MIN_POLISHED_ERROR) & (largest_error < max_error))
+        if not len(polished_indices):
             break
         refined_angles = _newton_step(
-            axes, angles[inexact_indices], target[target_indices[inexact_indices]], constrains_rotation
+            axes, angles[polished_indices], target[target_indices[polished_indices]], constrains_rotation
         )
         new_position_error, new_rotation_error = _errors(
-            axes.poses(refined_angles), target[target_indices[inexact_indices]], constrains_rotation
+            axes.poses(refined_angles), target[target_indices[polished_indices]], constrains_rotation
         )
-        is_improved = np.maximum(new_position_error / axes.reach, new_rotation_error) < largest_error[inexact_indices]
-        improved_indices = inexact_indices[is_improved]
+        is_improved = np.maximum(new_position_error / axes.reach, new_rotation_error) < largest_error[polished_indices]
+        improved_indices = polished_indices[is_improved]
         angles[improved_indices], position_error[improved_indices], rotation_error[improved_indices] = (
             refined_angles[is_improved],
             new_position_error[is_improved],
             new_rotation_error[is_improved],
         )
-    is_exact = (position_error <= tolerance) & (rotation_error <= BRANCH_TOLERANCE)
-    indices = indices[is_exact]
+    is_solution = (position_error <= tolerance) & (rotation_error <= BRANCH_TOLERANCE)
+    indices = indices[is_solution]
     branches, error = np.full((m * B, n), np.nan), np.full(m * B, np.inf)
     branches[indices], error[indices] = (
-        wrap_angles(angles[is_exact]),
-        np.maximum(position_error / axes.reach, rotation_error)[is_exact],
+        wrap_angles(angles[is_solution]),
+        np.maximum(position_error / axes.reach, rotation_error)[is_solution],
     )
     branches = branches.reshape(m, B, n)
     is_valid = _unique_mask(branches, error.reshape(m, B))
@@ -129,13 +130,13 @@ def _newton_step(axes: ScrewAxes, q: Array, target: Array, constrains_rotation: 
 
 
 def _unique_mask(q: Array, error: Array) -> Mask:
-    """Return the mask of the branches that reach their target (finite error) and are not duplicates.
+    """Return the mask (m, B) of the branches that reach their target (finite error) and are not duplicates.
 
     The second of two branches within `SAME_BRANCH_RAD` is a duplicate. Near a singular pose, the error of a spurious
     candidate can be within the tolerance: such a candidate is close to a true branch, but its error is larger than
     rounding.
     """
-    is_valid, is_inexact = np.isfinite(error), error > ROUNDING
+    is_valid, is_above_rounding = np.isfinite(error), error > ROUNDING
     first_branch, second_branch = np.triu_indices(q.shape[1], 1)
     step = np.abs(q[:, first_branch] - q[:, second_branch])
     distance = np.minimum(step, 2 * np.pi - step).max(axis=-1)  # (m, pairs), NaN where a branch does not exist
@@ -143,8 +144,8 @@ def _unique_mask(q: Array, error: Array) -> Mask:
         i, j = int(first_branch[k]), int(second_branch[k])
         targets = np.flatnonzero((distance[:, k] < CLOSE_BRANCH_RAD) & is_valid[:, i] & is_valid[:, j])
         is_same = distance[targets, k] < SAME_BRANCH_RAD
-        removes_first = ~is_same & is_inexact[targets, i] & (error[targets, i] > error[targets, j])
-        removes_second = is_same | (is_inexact[targets, j] & ~removes_first)
+        removes_first = ~is_same & is_above_rounding[targets, i] & (error[targets, i] > error[targets, j])
+        removes_second = is_same | (is_above_rounding[targets, j] & ~removes_first)
         is_valid[targets[removes_first], i] = False
         is_valid[targets[removes_second], j] = False
     return is_valid
@@ -166,17 +167,23 @@ FORMULA_BY_FAMILY = {
 class ArmFormula(Protocol):
     """Interface of the formulas of an arm family.
 
-    Candidates that do not exist are NaN or miss the target; the caller checks them.
-
     Attributes:
-        branches: number of candidates per target.
+        candidate_count: number of candidates per target.
         constrains_rotation: whether the formula solves for the rotation, not only the position.
     """
 
-    branches: int
+    candidate_count: int
     constrains_rotation: bool
 
-    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array: ...
+    def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
+        """Return candidates (m, candidate_count, n), rad; those that do not exist are NaN or miss the target.
+
+        Args:
+            T: (m, 4, 4) displacements X_base_link home^-1 of the link from its pose with all angles at zero.
+            near: (m, n) values of angles that are free at a singular pose, rad.
+            elbow: (m,) elbow angles of an S-R-S arm, rad; None for zero. Not used by other families.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -189,7 +196,7 @@ class ClosedForm:
         mechanism: the mechanism.
         link: name of the last link of the chain.
         base: name of the first link; None for the world.
-        recognition: the arm family, and the reasons for which the chain belongs to it.
+        family_match: the arm family, and the reasons for which the chain belongs to it.
         axes: axes of the n joints of the chain.
         formula: the equations of the family.
         revision: revision of the mechanism for which the solver was made; the methods raise an error for any other.
@@ -206,7 +213,7 @@ class ClosedForm:
     mechanism: Mechanism
     link: str
     base: str | None
-    recognition: ClosedFormMatch
+    family_match: ClosedFormMatch
     axes: ScrewAxes
     formula: ArmFormula
     revision: tuple[int, ...]
@@ -217,12 +224,12 @@ class ClosedForm:
     @property
     def kind(self) -> str:
         """Name of the arm family, such as "spherical wrist"; `ClosedFormFamily` lists all families."""
-        return str(self.recognition.family)
+        return str(self.family_match.family)
 
     @property
     def explanation(self) -> str:
-        """How the family was recognised, as a sentence."""
-        return "; ".join(self.recognition.reasons)
+        """Why the chain belongs to its family, as text."""
+        return "; ".join(self.family_match.reasons)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -244,11 +251,12 @@ class ClosedForm:
             near: (..., n) angles of the chain, rad; the default is zero.
 
         Returns:
-            q (..., branches, n) in (-pi, pi], and the mask (..., branches) of branches that exist; the others are NaN.
+            The angles of the chain, (..., branches, n) in (-pi, pi], and the mask (..., branches) of the branches that
+            exist; the others are NaN.
 
         Raises:
             StructureError: if the mechanism has changed.
-            ShapeError, NotFinite: if an array is not valid.
+            ShapeError, NotFinite, NotARotation: if an array is not valid.
             InvalidArgument: if `elbow` is given for another family.
         """
         self._check_fresh()
@@ -262,17 +270,18 @@ class ClosedForm:
         elif isinstance(self.formula, SRS):
             elbow_angles = _finite(elbow, "elbow")
         else:
-            raise InvalidArgument(f"only an S-R-S arm has an elbow angle; this is a {self.kind} arm")
+            raise InvalidArgument(f"only an S-R-S arm has an elbow angle; the family of this arm is {self.kind!r}")
         batch_shape = np.broadcast_shapes(batch_shape, near_angles.shape[:-1], elbow_angles.shape)
         X = np.broadcast_to(X, (*batch_shape, 4, 4)).reshape(-1, 4, 4)
         start = np.broadcast_to(near_angles, (*batch_shape, self.axes.n)).reshape(-1, self.axes.n)
         elbow_angles = np.broadcast_to(elbow_angles, batch_shape).reshape(-1)
-        branch_count = self.formula.branches
-        q, exists = np.empty((len(X), branch_count, self.axes.n)), np.empty((len(X), branch_count), dtype=np.bool_)
+        branch_count = self.formula.candidate_count
+        angles = np.empty((len(X), branch_count, self.axes.n))
+        exists = np.empty((len(X), branch_count), dtype=np.bool_)
         for k in range(0, len(X), POSES_PER_CHUNK):
             chunk = slice(k, k + POSES_PER_CHUNK)
-            q[chunk], exists[chunk] = self._solve(_orthogonal(X[chunk]), start[chunk], elbow_angles[chunk])
-        return q.reshape(*batch_shape, branch_count, self.axes.n), exists.reshape(*batch_shape, branch_count)
+            angles[chunk], exists[chunk] = self._solve(_orthogonal(X[chunk]), start[chunk], elbow_angles[chunk])
+        return angles.reshape(*batch_shape, branch_count, self.axes.n), exists.reshape(*batch_shape, branch_count)
 
     def branches(
         self,
@@ -282,9 +291,10 @@ class ClosedForm:
         within_limits: bool = True,
         elbow: float | None = None,
     ) -> Array:
-        """Return the configurations (k, nq) that reach a target, nearest to `q0` first; other joints are as in `q0`.
+        """Return the branches of a target as configurations (k, nq), nearest to `q0` first.
 
-        Each angle is shifted by full rotations as near to `q0` as the limits allow.
+        Each angle is shifted by full rotations as near to `q0` as the limits allow. Joints outside the chain have their
+        values in `q0`.
 
         Args:
             target: X_base_link, (4, 4).
@@ -297,7 +307,7 @@ class ClosedForm:
         return self._configurations(angles[exists], start, within_limits)
 
     def nearest(self, target: Pose | ArrayLike, q0: ArrayLike | None = None) -> Array | None:
-        """Return the branch (nq,) inside the limits that is nearest to `q0`; None if no branch is inside the limits.
+        """Return the branch (nq,) inside the limits that is nearest to `q0`; None if no such branch is found.
 
         The distance is the Euclidean norm of the angle differences. For an S-R-S arm the elbow angle is searched too:
         first 360 values, then in smaller and smaller steps around the best value, down to 0.001 degrees.
@@ -329,7 +339,7 @@ class ClosedForm:
     def elbow_angle(self, q: ArrayLike) -> Array:
         """Return the elbow angle (...) of an S-R-S arm at `q` (..., nq), rad in (-pi, pi]."""
         if not isinstance(self.formula, SRS):
-            raise InvalidArgument(f"only an S-R-S arm has an elbow angle; this is a {self.kind} arm")
+            raise InvalidArgument(f"only an S-R-S arm has an elbow angle; the family of this arm is {self.kind!r}")
         self._check_fresh()
         return self._elbow(self.mechanism.space.check_q(q)[..., self.axes.columns])
 
@@ -354,14 +364,17 @@ class ClosedForm:
 
     def _solve(self, X: Array, near: Array, elbow: Array) -> tuple[Array, Mask]:
         T = X @ inverse(self.axes.home)
-        if self.recognition.is_reversed:
+        if self.family_match.is_reversed:
             q = self.formula.candidates(inverse(T), near[:, ::-1], elbow)[..., ::-1]
         else:
             q = self.formula.candidates(T, near, elbow)
-        return verify_branches(self.axes, q, X, self.formula.constrains_rotation, self.recognition.deviation)
+        return verify_branches(self.axes, q, X, self.formula.constrains_rotation, self.family_match.deviation)
 
     def _configurations(self, angles: Array, start: Array, within_limits: bool) -> Array:
-        """Return angles (k, n) as configurations (k', nq), unwrapped to the limits and sorted by distance."""
+        """Return the angles (k, n) of branches as configurations (k', nq), nearest to `start` (nq,) first.
+
+        Each angle is shifted by full rotations as near to `start` as the limits allow.
+        """
         columns, axes = self.axes.columns, self.axes
         unwrapped_angles, is_inside = unwrap_angles(angles, start[columns], axes.lower, axes.upper)
         if within_limits:
@@ -406,13 +419,13 @@ def closed_form(mechanism: Mechanism, link: str | Link, base: str | Link | None 
 
 
 def _orthogonal(X: Array) -> Array:
-    """Return poses with exactly orthogonal rotations; the rotations of targets may have errors of 1e-6."""
+    """Return poses with rotations that are orthogonal to rounding; those of targets may have errors of 1e-6."""
     R = X[:, :3, :3]
-    is_inexact = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > 1e-14
-    if not is_inexact.any():
+    needs_correction = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > 1e-14
+    if not needs_correction.any():
         return X
     X = X.copy()
-    X[is_inexact, :3, :3] = rotation.nearest(R[is_inexact])
+    X[needs_correction, :3, :3] = rotation.nearest(R[needs_correction])
     return X
 
 
@@ -437,8 +450,8 @@ POSE_ROWS, POSITION_ROWS = (0, 1, 2, 3, 4, 5), (0, 1, 2)
 class ClosedFormMethod(Method):
     """Closed-form method: a single iteration to the branch nearest to the start, inside the limits.
 
-    If no branch reaches the target, the default method descends from the start to the closest pose. `mk.closed_form`
-    gives all branches.
+    If no branch inside the limits reaches the target, the default method descends from the start to the closest pose.
+    `mk.closed_form` gives all branches.
 
     Attributes:
         elbow: elbow angle of an S-R-S arm about the line from shoulder to wrist, rad. None: the elbow angle of the
@@ -467,7 +480,7 @@ class ClosedFormMethod(Method):
         if not columns.issuperset(form.axes.columns):
             raise self.unsupported_error("needs every joint of the arm, but a joint is locked", "lm")
         if relation.rows == POSITION_ROWS and form.formula.constrains_rotation:
-            raise self.unsupported_error(f"of a {form.kind} arm supports full poses, not positions alone", "lm")
+            raise self.unsupported_error(f"of the family {form.kind!r} supports full poses, not positions alone", "lm")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
         relation, form = self._relation_and_form(problem)
@@ -499,9 +512,11 @@ class ClosedFormMethod(Method):
             relation.kind is RelationKind.POSE and relation.a is None and relation.rows in (POSE_ROWS, POSITION_ROWS)
         )
         if len(problem.relations) != 1 or not is_pose or relation.b is None or relation.lower is not None:
-            raise self.unsupported_error("supports only a single goal, the pose of a link in the world", "lm")
+            raise self.unsupported_error(
+                "supports only a single goal, the pose or position of a link in the world", "lm"
+            )
         if relation.rows == POSITION_ROWS and np.any(relation.X_b[:3, 3]):
-            raise self.unsupported_error("supports only the origin of a link as a position", "lm")
+            raise self.unsupported_error("supports positions only of the origin of a link", "lm")
         form = problem.cache.get(relation.b)
         if not isinstance(form, ClosedForm):
             try:

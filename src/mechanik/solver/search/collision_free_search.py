@@ -1,6 +1,7 @@
 """Search for collision-free solutions of a chain, for targets whose first solution collides.
 
-A table contains collision-free configurations. Descents start from the entries whose end pose is nearest to the target.
+A table contains collision-free configurations, if any are found. Descents start from the entries whose end pose is
+nearest to the target.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ POSITION_ERROR, ROTATION_ERROR = 3, 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FreeCandidates:
+class CandidateSolutions:
     """Candidate solutions of M targets.
 
     Attributes:
         q: (M, nq) configurations.
         exists: (M,) whether there is a collision-free solution, or any solution in the last round.
-        is_free: (M,) whether the solution is collision-free; if not, `q` is the solution of the last round with the
-            smallest penetration.
+        is_free: (M,) whether the solution is collision-free. If it is not but `exists`, `q` is the solution of the last
+            round with the smallest penetration.
         errors: (M, 2) position error (m) and rotation error (rad).
         iterations: (M,) number of iterations of all descents.
     """
@@ -56,15 +57,15 @@ class FreeCandidates:
     iterations: npt.NDArray[np.int64]
 
     @staticmethod
-    def empty(q: Array) -> FreeCandidates:
+    def empty(q: Array) -> CandidateSolutions:
         """Return candidates at configurations `q` (M, nq), none of which is a solution."""
         M = len(q)
         mask = np.zeros(M, dtype=np.bool_)
-        return FreeCandidates(q.copy(), mask, mask.copy(), np.full((M, 2), np.nan), np.zeros(M, dtype=np.int64))
+        return CandidateSolutions(q.copy(), mask, mask.copy(), np.full((M, 2), np.nan), np.zeros(M, dtype=np.int64))
 
-    def view(self, rows: slice) -> FreeCandidates:
+    def view(self, rows: slice) -> CandidateSolutions:
         """Return the candidates of the targets `rows` as views into the arrays."""
-        return FreeCandidates(
+        return CandidateSolutions(
             self.q[rows], self.exists[rows], self.is_free[rows], self.errors[rows], self.iterations[rows]
         )
 
@@ -72,7 +73,7 @@ class FreeCandidates:
 class CollisionFreeSearch:
     """Search from a table of collision-free configurations: descents start where the end pose is nearest to the target.
 
-    The result for a target depends on that target and on the obstacles, not on other targets.
+    The result for a target does not depend on other targets of the same call.
     """
 
     def __init__(
@@ -91,18 +92,18 @@ class CollisionFreeSearch:
 
     def find_free(
         self, X: Array, base: Array, near: Array | None = None, max_starts: int = sum(STARTS_PER_ROUND)
-    ) -> FreeCandidates:
+    ) -> CandidateSolutions:
         """Find collision-free solutions for many targets.
 
         Args:
             X: (M, 4, 4) targets of the chain.
             base: (M, nq) values of all joints that the chain does not move.
-            near: (M, nq) reference: if a round gives several free solutions, the nearest is returned; None for the
-                first one.
+            near: (M, nq) reference: if a round gives several collision-free solutions, the one nearest to it is
+                returned; None for the first one.
             max_starts: maximum number of starts per target.
         """
         self._refresh_table()
-        candidates = FreeCandidates.empty(base)
+        candidates = CandidateSolutions.empty(base)
         for k in range(0, len(X), TARGETS_PER_BLOCK):
             rows = slice(k, k + TARGETS_PER_BLOCK)
             self._search_block(
@@ -124,7 +125,7 @@ class CollisionFreeSearch:
     # ---- private ----------------------------------------------------------------------------
 
     def _search_block(
-        self, X: Array, base: Array, near: Array | None, max_starts: int, candidates: FreeCandidates
+        self, X: Array, base: Array, near: Array | None, max_starts: int, candidates: CandidateSolutions
     ) -> None:
         start_count, remaining_rows, max_starts = 0, np.arange(len(X)), min(max_starts, len(self._q))
         for count in STARTS_PER_ROUND:
@@ -160,7 +161,7 @@ class CollisionFreeSearch:
                 self._store_best(candidates, remaining_rows, q[is_remaining], report[is_remaining], depth[is_remaining])
 
     @staticmethod
-    def _store_best(candidates: FreeCandidates, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
+    def _store_best(candidates: CandidateSolutions, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
         """Store for each row the solution of the lowest rank; return the mask of rows with a finite rank."""
         k = len(q) // len(rows)
         best_indices = np.argmin(rank.reshape(-1, k), axis=1) + k * np.arange(len(rows))
@@ -174,7 +175,7 @@ class CollisionFreeSearch:
         return has_solution
 
     def _refresh_table(self) -> None:
-        """Build the table again if obstacles have moved."""
+        """Build the table at the first use, and again if obstacles have moved."""
         with self._build_lock:
             version = self._constraint.collider.obstacle_version
             if version != self._version:

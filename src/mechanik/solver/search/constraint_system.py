@@ -1,4 +1,6 @@
-"""Required objectives, loop closures and joint constraints as one residual, for many configurations at once.
+"""All constraints of a search for solutions as one residual, for many configurations at once.
+
+The constraints are the required objectives, loop closures, joint constraints and swing limits.
 
 A step u has one value per moving dof in scaled units: rad, or lengths divided by `length_unit`. Lengths in the
 residual are scaled too, so one tolerance applies to all rows, and distances between configurations are comparable.
@@ -71,7 +73,7 @@ IDENTITY, SKEW_ROWS, SKEW_COLUMNS = np.eye(3), [2, 0, 1], [1, 2, 0]
 
 
 class ConstraintSystem:
-    """Required objectives, closures, joint constraints and limits of a mechanism, as functions of configurations.
+    """Constraints and joint limits of a mechanism, as functions of configurations.
 
     Attributes:
         mechanism: the mechanism.
@@ -81,7 +83,8 @@ class ConstraintSystem:
         columns: (n,) indices of these dofs into q; -1 for dofs of spherical joints.
         unit: (n,) joint step per unit of u, rad or m.
         is_periodic: (n,) whether poses and objectives are the same after a full rotation of the dof.
-        is_angle: (n,) whether, in addition, the dof is in no joint constraint, so that it can be shifted alone.
+        is_shiftable: (n,) whether, in addition, the dof is in no joint constraint, so that it can be shifted alone by
+            full rotations.
         lower, upper: (nq,) limits, rad or m.
     """
 
@@ -114,7 +117,7 @@ class ConstraintSystem:
         self._joint_constraint_relations = tuple(joint_constraint_relations(mechanism).values())
         self.is_periodic = self._find_periodic_dofs()
         constrained_names = {name for relation in self._joint_constraint_relations for name, _ in relation.polynomials}
-        self.is_angle = self.is_periodic & np.array(
+        self.is_shiftable = self.is_periodic & np.array(
             [column < 0 or space.q_names[column] not in constrained_names for column in self.columns.tolist()], np.bool_
         )
         self._constraint_relations = [
@@ -130,9 +133,9 @@ class ConstraintSystem:
         self._X_a_world = np.eye(4) if self._pose is None else inverse(self._pose.X_a)
         self._has_spherical_joints = bool((self.columns < 0).any())
         self._scalar_columns = self.columns[self.columns >= 0]
-        self._angle_columns = self.columns[self.is_angle]
-        self._constrained_angle_columns = self.columns[self.is_periodic & ~self.is_angle]
-        self._prismatic_columns = self.columns[~self.is_angle & (self.columns >= 0)]
+        self._shiftable_columns = self.columns[self.is_shiftable]
+        self._constrained_angle_columns = self.columns[self.is_periodic & ~self.is_shiftable]
+        self._unshiftable_columns = self.columns[~self.is_shiftable & (self.columns >= 0)]
 
     @property
     def n(self) -> int:
@@ -152,7 +155,7 @@ class ConstraintSystem:
         return q_end
 
     def wrapped_difference(self, a: Array, b: Array) -> Array:
-        """Return the shortest step u (..., n) from `a` (..., nq) to `b` (..., nq), modulo full rotations of angles."""
+        """Return the shortest step u (..., n) from `a` to `b` (..., nq), modulo full rotations of periodic dofs."""
         if self._has_spherical_joints:
             u = self.mechanism.space.difference(a, b)[..., self.moving_dofs] / self.unit
         else:
@@ -172,18 +175,18 @@ class ConstraintSystem:
             The configurations (K, nq), and whether they are inside the limits (K,).
         """
         unwrapped_q, is_inside = q.copy(), np.ones(len(q), dtype=np.bool_)
-        k = self._angle_columns
+        k = self._shiftable_columns
         if len(k):
             unwrapped_q[:, k], is_inside = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
         k = self._constrained_angle_columns
         if len(k):
             shifted_q = unwrapped_q.copy()
-            shifted_q[:, k], is_shiftable = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
-            is_shiftable &= self.joint_constraints_hold(shifted_q)
-            unwrapped_q = np.where(is_shiftable[:, None], shifted_q, unwrapped_q)
-        k = self._prismatic_columns
+            shifted_q[:, k], is_valid = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
+            is_valid &= self.joint_constraints_hold(shifted_q)
+            unwrapped_q = np.where(is_valid[:, None], shifted_q, unwrapped_q)
+        k = self._unshiftable_columns
         if len(k):
-            is_inside = is_inside & self.are_prismatic_within_limits(unwrapped_q)
+            is_inside = is_inside & self.are_unshiftable_within_limits(unwrapped_q)
             clipped_values = np.clip(unwrapped_q[:, k], self.lower[k], self.upper[k])
             unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, unwrapped_q[:, k])
         return unwrapped_q, is_inside
@@ -196,9 +199,9 @@ class ConstraintSystem:
             holds &= np.abs(joint_constraint_residuals(self.mechanism, relation, q)) <= SHIFT_TOLERANCE * scale
         return holds
 
-    def are_prismatic_within_limits(self, q: Array) -> Mask:
-        """Return whether the values that are not angles are inside their limits, as a mask (K,)."""
-        k = self._prismatic_columns
+    def are_unshiftable_within_limits(self, q: Array) -> Mask:
+        """Return whether the values that cannot be shifted alone are inside their limits, as a mask (K,)."""
+        k = self._unshiftable_columns
         is_outside = (q[:, k] < self.lower[k] - LIMIT_ROUNDING) | (q[:, k] > self.upper[k] + LIMIT_ROUNDING)
         return np.asarray(~is_outside.any(axis=1))
 
@@ -242,7 +245,8 @@ class ConstraintSystem:
     def polish(self, q: Array, near: Array) -> tuple[Array, Mask]:
         """Refine `q` (K, nq) by Newton's method to rounding errors, and unwrap its angles.
 
-        A joint that is beyond a limit after the refinement is fixed at the limit, and the others are refined again.
+        A joint that is slightly beyond a limit after the refinement is fixed at the limit, and the others are refined
+        again.
 
         Returns:
             The configurations (K, nq), and whether they satisfy constraints and limits (K,).
@@ -298,8 +302,8 @@ class ConstraintSystem:
     def _find_periodic_dofs(self) -> Mask:
         """Return the mask (n,) of the dofs for which poses and objectives are the same after a full rotation.
 
-        They are not the same if a joint target counts full revolutions, or if a mimic joint follows with a ratio that
-        is not an integer. Joint constraints are not considered.
+        They are not the same if a joint target counts full revolutions, or if a mimic joint is prismatic or has
+        a ratio that is not an integer. Joint constraints are not considered.
         """
         nodes = self.mechanism.kinematics.nodes
         exact_names = {

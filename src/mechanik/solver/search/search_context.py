@@ -63,7 +63,8 @@ PROBE_CONFIGURATIONS = 8
 MIN_INFLUENCE = 1e-9
 """Scaled units; smaller derivatives count as zero."""
 INFLUENCE_KEY = "influence mask"
-"""Cache key of the influence mask. The other keys are link names, with the closed form of the link."""
+"""Cache key of the influence mask. The closed form of a link, or the error that there is none, has the link's name as
+key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +79,8 @@ class SearchContext:
         closed_form: the closed form with the limits of this call; None if the problem has no closed form.
         X_world_link: (4, 4) target of the closed form.
         descend_within_limits: descent function inside the limits.
-        descend_beyond_limits: descent function that ignores the limits of revolute joints; None if the limits of all
-            moving revolute joints allow a full rotation.
+        descend_beyond_limits: descent function that ignores the limits of shiftable dofs (`ConstraintSystem`) with a
+            range of less than a full rotation; None if there are no such dofs.
     """
 
     constraints: ConstraintSystem
@@ -98,7 +99,7 @@ class SearchContext:
         Args:
             first_index: index of the first start in the Halton sequence; not used with `rng`.
             rng: random generator; None for the Halton sequence.
-            ignore_limits: whether to ignore the limits of revolute joints.
+            ignore_limits: whether to ignore the limits that `descend_beyond_limits` ignores.
         """
         constraints = self.constraints
         bounds = _limits_with_free_angles(constraints) if ignore_limits else (constraints.lower, constraints.upper)
@@ -177,7 +178,7 @@ def search_context(
     if descend_within is None or lock is not None or limits is not None:
         descend_within = make_descent_function(solver, (lower, upper), locked_dofs)
     wide_limits = _limits_with_free_angles(constraints)
-    angle_columns = constraints.columns[constraints.is_angle]
+    angle_columns = constraints.columns[constraints.is_shiftable]
     is_wider = bool(((wide_limits[0] < lower) | (wide_limits[1] > upper))[angle_columns].any())
     descend_beyond = make_descent_function(solver, wide_limits, locked_dofs) if is_wider else None
     try:
@@ -190,8 +191,8 @@ def search_context(
 
 
 def _limits_with_free_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
-    """Return the limits (nq,), rad or m, where angles with a range of less than a full rotation have no limits."""
-    k = constraints.columns[constraints.is_angle]
+    """Return the limits (nq,), rad or m; shiftable angles with a range of less than a full rotation have none."""
+    k = constraints.columns[constraints.is_shiftable]
     lower, upper = constraints.lower.copy(), constraints.upper.copy()
     narrow_columns = k[upper[k] - lower[k] < 2 * np.pi]
     lower[narrow_columns], upper[narrow_columns] = -np.inf, np.inf
@@ -199,7 +200,7 @@ def _limits_with_free_angles(constraints: ConstraintSystem) -> tuple[Array, Arra
 
 
 def _influence_mask(constraints: ConstraintSystem) -> Mask:
-    """Return the mask (nv,) of the dofs that change a required residual at one of the random configurations."""
+    """Return the mask (nv,) of the dofs that change the residual at one of the random configurations or more."""
     space = constraints.mechanism.space
     J = constraints.residual_and_jacobian(space.random(np.random.default_rng(0), PROBE_CONFIGURATIONS))[1]
     mask = np.zeros(space.nv, dtype=np.bool_)

@@ -2,9 +2,9 @@
 
 A self-motion is a curve of solutions. It is traced by steps along the null space of the residual Jacobian, each
 followed by Newton's method in the normal directions, until the curve closes or ends. A step could end on another curve
-nearby; the sign of a determinant detects this. Limits of angles that are equivalent modulo full rotations do not stop
-the trace, because the curve may return inside the limits. So parts of the curve are found that no start leads to. At
-the end the curve is cut into arcs at the limits.
+nearby; the sign of a determinant detects this. The trace does not stop at limits of angles that full rotations can
+shift alone, because the curve may return inside the limits; in this way it reaches parts of the curve to which no start
+leads. At the end the curve is cut into arcs at the limits.
 
 The nearest point to a configuration is found by projected gradient descent on the squared distance, with step sizes by
 J. Barzilai, J. M. Borwein, "Two-point step size gradient methods", IMA Journal of Numerical Analysis 8, 1988. A joint
@@ -148,7 +148,7 @@ def _trace(constraints: ConstraintSystem, q: Array, first_tangents: Array) -> tu
         is_accepted &= has_same_orientation(J[active_indices], t_current, J_next, t_next) | (
             steps[active_indices] <= MIN_STEP
         )
-        is_accepted &= constraints.are_prismatic_within_limits(q_next)
+        is_accepted &= constraints.are_unshiftable_within_limits(q_next)
         is_stuck = ~is_accepted & (steps[active_indices] <= MIN_STEP)
         # a curve is closed if this step passes its start in the same direction
         to_start = constraints.wrapped_difference(q_current, q[active_indices])
@@ -416,7 +416,7 @@ def _nearest_point(constraints: ConstraintSystem, arc: SelfMotionCurve, distance
 MAX_APPROACH_STEPS = 80
 """Maximum number of steps; 10 to 30 are typical."""
 MIN_GRADIENT = 1e-6
-"""rad and m; the descent ends at smaller projected gradients; the distance then changes by their square only."""
+"""rad and m; the descent ends at smaller gradients, since the squared distance then decreases by their square only."""
 MIN_STEP_FACTOR, MAX_STEP_FACTOR, MAX_STEP_LENGTH = 0.05, 5.0, 0.4
 """Bounds of the ratio of step to gradient after an accepted step; maximum length of a step, rad and m. Rejected steps
 may make the ratio smaller than its lower bound.
@@ -473,21 +473,22 @@ def approach_along_self_motion(
 
 
 def _descent_direction(constraints: ConstraintSystem, q: Array, q0: Array) -> tuple[Array, Array, Mask]:
-    """Return descent direction, projected gradient (rad and m) and the mask of dofs at active limits, (K, n) each."""
+    """Return the descent direction, the projected gradient and the mask of dofs at active limits, (K, n) each.
+
+    Direction and gradient are in rad and m. Active limits change the direction, not the gradient.
+    """
     difference = constraints.mechanism.space.difference(q0, q)[:, constraints.moving_dofs]
     J = constraints.residual_and_jacobian(q)[1] / constraints.unit
     is_at_lower, is_at_upper = _at_limits(constraints, q)
     is_at_limit = np.zeros_like(is_at_lower)
-    direction = gradient = _project_gradient(J, difference, is_at_limit)
+    reduced_gradient = gradient = _project_gradient(J, difference, is_at_limit)
     for _ in range(4):
-        leaves_limits = ((direction > 0) & is_at_lower) | (
-            (direction < 0) & is_at_upper
-        )  # the step is along -direction
+        leaves_limits = ((reduced_gradient > 0) & is_at_lower) | ((reduced_gradient < 0) & is_at_upper)
         if not (leaves_limits & ~is_at_limit).any():
             break
         is_at_limit |= leaves_limits
-        direction = _project_gradient(J, difference, is_at_limit)
-    return -direction, gradient, is_at_limit
+        reduced_gradient = _project_gradient(J, difference, is_at_limit)
+    return -reduced_gradient, gradient, is_at_limit
 
 
 def _project_gradient(J: Array, g: Array, is_at_limit: Mask) -> Array:

@@ -136,7 +136,7 @@ class SolutionPool:
         return q
 
     def add(self, q: Array) -> int:
-        """Add polished solutions (K, nq); return the number of new solutions and curves."""
+        """Add polished solutions (K, nq); return the number of new isolated solutions and curves."""
         q = self._take_curve_solutions(self.isolated_solutions.new_solutions(q), self.curves)
         redundancy = self.constraints.redundancy(q)
         is_multi_dof = redundancy > 1
@@ -148,7 +148,7 @@ class SolutionPool:
     def _add_on_curves(self, q: Array) -> int:
         """Add solutions with one free dof to first order, and trace their curves.
 
-        Returns the number of new solutions and curves.
+        Returns the number of new isolated solutions and curves.
         """
         new_count = 0
         while len(q):
@@ -193,7 +193,8 @@ class SolutionSet:
         redundancy: largest number of free dofs of a solution. 0: all solutions are isolated. 1: there are samples of
             curves, several per curve. 2 or more: there are samples as far apart as possible; it is unknown
             which of them are connected, and all have the same component.
-        complete: whether a closed form proves that there are no other solutions (no other self-motions, if redundant).
+        complete: whether a closed form proves that the search has found every solution (every self-motion, if
+            redundant). `limit` and collisions may have removed solutions from this set.
         explanation: how the solutions were found, or why there is no solution.
         attempts: number of descents, each from another start; 0 for a closed form.
 
@@ -245,9 +246,9 @@ class SolutionSet:
     def path(self, i: int, j: int) -> Array | None:
         """Return a path (m, nq) from solution i to solution j along which all constraints hold, inside the limits.
 
-        Consecutive configurations are at most 0.04 apart (rad, or lengths in units of the mechanism's size), and the
-        residual of the constraints is below 1e-9 at each (same units). Angles are continuous, so the last configuration
-        may differ from solution j by full rotations.
+        Consecutive configurations are at most about 0.04 apart (rad, or lengths in units of the mechanism's size), and
+        the residual of the constraints is below 1e-9 at each (same units). Angles are continuous, so the last
+        configuration may differ from solution j by full rotations.
 
         Returns:
             The path; None if i and j are not connected, if the path collides, or, with two or more free dofs, if the

@@ -1,4 +1,4 @@
-"""Canonical subproblems of closed-form inverse kinematics, vectorised over many poses.
+"""Trigonometric equations of closed-form inverse kinematics, vectorised over many poses.
 
 A vector rotated about a fixed axis k by an angle t is the sum of a constant, a cosine and a sine term. So every
 equation in one angle is A cos t + B sin t = D, possibly with additional products of cosine and sine. The decomposition
@@ -6,7 +6,7 @@ of arms into such equations follows Paden and Kahan: B. Paden, "Kinematics and C
 1986.
 
 If the data do not determine an angle (a vector along its rotation axis), the angle `free_angle` is returned. If there
-is no solution, the nearest approximation is returned. The caller must check the result.
+is no solution, the result is the nearest approximation or NaN. The caller must check the result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ used; beyond it the general equations are more accurate.
 
 
 def squared_sinusoid(v: Array) -> Array:
-    """Return (v0 + v1 cos t + v2 sin t)² as coefficients (..., 6) for `circle_and_conic`, from v (..., 3)."""
+    """Return (v0 + v1 cos t + v2 sin t)² as coefficients (..., 6) for `quadratic_sinusoid_roots`, from v (..., 3)."""
     v0, v1, v2 = v[..., 0], v[..., 1], v[..., 2]
     return np.stack([v0 * v0, 2 * v0 * v1, 2 * v0 * v2, v1 * v1, 2 * v1 * v2, v2 * v2], axis=-1)
 
@@ -106,12 +106,12 @@ def three_axis_angles(R: Array, a: Array, b: Array, c: Array, near: Array) -> Ar
 
 
 def other_leg(hypotenuse_squared: Array, leg: Array) -> Array:
-    """Return the other leg of a right triangle; zero if it is only a rounding error, as in `sinusoid_roots`."""
+    """Return the other leg of a right triangle; zero if it is a rounding error, or if there is no such triangle."""
     leg_squared = hypotenuse_squared - leg * leg
     return np.sqrt(np.where(leg_squared < COSINE_ROUNDING, 0.0, leg_squared))
 
 
-def circle_and_conic(e: Array) -> Array:
+def quadratic_sinusoid_roots(e: Array) -> Array:
     """Return up to four roots t (..., 4), rad, of a quadratic trigonometric polynomial; missing roots are NaN.
 
     With coefficients e (..., 6) the equation is
