@@ -1,7 +1,7 @@
 // Card of a goal in the list of goals; the card of the selected goal shows all settings.
 import { choice, el, fill, iconButton, line, press, write } from "./element";
 import { capitalized, errorText } from "./format";
-import { PoseFields, type Pose } from "./pose_numbers";
+import { PoseFields, type Pose } from "./pose_fields";
 import { availableKinds, POSE_DOFS, goalTitle, type GoalKind } from "../goal_kinds";
 import { setIcon } from "./icons";
 import { NumberField } from "./number_field";

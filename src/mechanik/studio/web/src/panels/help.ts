@@ -5,7 +5,7 @@ const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
   [
     "Mechanism",
     [
-      ["Drag a handle", "move its goal or obstacle; the mechanism follows or avoids it"],
+      ["Drag a handle", "move its goal or obstacle; the mechanism follows the goal"],
       ["Drag a link", "move its joint; pinned goals keep their poses and loops stay closed"],
       ["Shift + drag a link", "pull the link at that point"],
       ["Click", "select a link, a goal, a joint or an obstacle"],
@@ -20,7 +20,7 @@ const SHEETS: [heading: string, rows: [keys: string, action: string][]][] = [
       ["E", "rotate"],
       ["R", "move and rotate"],
       ["Q", "world axes or local axes"],
-      ["Ctrl, held", "snap to steps; angles to steps of 15°"],
+      ["Ctrl, held", "snap to steps (angles: 15°), or do not snap if the snap button is on"],
       ["Esc", "while dragging: cancel the drag"],
     ],
   ],

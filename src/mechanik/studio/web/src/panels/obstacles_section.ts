@@ -4,7 +4,7 @@ import { capitalized } from "./format";
 import { NumberField } from "./number_field";
 import { addObstacle, OBSTACLE_KINDS, OBSTACLE_SIZES } from "./obstacle_text";
 import { throttled } from "./throttle";
-import { PoseFields, type Pose } from "./pose_numbers";
+import { PoseFields, type Pose } from "./pose_fields";
 import type { Units } from "./units";
 import type { MoveObstacle, ObstacleInfo, ResizeObstacle } from "../messages";
 import type { Store } from "../store";

@@ -71,7 +71,7 @@ export class SolvePanel implements Panel {
     store.on("solving", () => this.refresh());
     store.on("alternatives", ({ poses, text }) => {
       write(this.alternativesText, text);
-      if (poses.length === 0 && text === "") this.alternatives.box.checked = false; // the goals have moved
+      if (poses.length === 0 && text === "") this.alternatives.box.checked = false; // the alternatives are out of date
     });
     store.on("model", () => {
       this.alternatives.box.checked = false;
