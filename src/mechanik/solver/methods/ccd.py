@@ -54,7 +54,8 @@ class CyclicCoordinateDescent(Method):
             to each goal with a rotation or an aligned axis: these joints use only directions and rotations, and all
             other joints only positions. This is fast if these joints are a wrist with as many joints as there are
             rotations to match; otherwise the method may cycle.
-        largest_turn: rad or characteristic lengths; largest motion of a joint in a sweep.
+        largest_turn: rad or characteristic lengths; largest motion of a joint in a sweep. A swing back into its cone
+            may be larger.
         blend: share of its optimal motion that a joint makes, above 0 and up to 1.
     """
 

@@ -47,7 +47,8 @@ class LeastSquaresProblem:
             name.
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
-        n: number of columns; each column is a dof that the residuals depend on. Locked dofs have columns of zeros.
+        n: number of columns; each column is a dof that the residuals depend on. Dofs that are locked for
+            a call have columns of zeros.
         x: state of the method: q (nq,), then internal entries, such as slack variables of bands.
         residual: required residual at x, (m,): closures first, then goals.
         jacobian: Jacobian of `residual`, (m, n).

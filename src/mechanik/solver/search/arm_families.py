@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 
 from mechanik.model import screw_axes as lines
-from mechanik.solver.search.subproblems import (
+from mechanik.solver.search.trigonometric_equations import (
     DEGENERATE_RATIO,
     SPECIAL_GEOMETRY_TOLERANCE,
     other_leg,

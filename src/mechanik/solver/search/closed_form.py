@@ -38,7 +38,8 @@ CLOSE_BRANCH_RAD, ROUNDING = 1e-3, 1e-11
 """rad, and ratio to the reach or rad: of two branches within CLOSE_BRANCH_RAD, the one with the larger error is
 spurious if its error is above ROUNDING."""
 MAX_POLISHED_ERROR = 1e-7
-"""Ratio to the reach, and rad; candidates with larger errors are not solutions, and polishing could move them far."""
+"""Ratio to the reach, and rad, for axes with the exact geometry of their family; candidates with larger errors are not
+solutions, and polishing could move them far."""
 MAX_NEWTON_STEPS = 4
 """Maximum number of Newton steps. One step suffices, unless the axes are rounded in a file."""
 
