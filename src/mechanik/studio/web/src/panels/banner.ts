@@ -13,7 +13,7 @@ export class Banner {
     store.on("connected", (isConnected) => {
       this.root.hidden = isConnected;
       text.textContent = this.wasConnected
-        ? "Connection lost. Reconnecting … If this fails, start the studio again: run `mechanik studio` or your program."
+        ? "Connection lost. Reconnecting … If this fails, start the studio again (`mechanik studio` or your program)."
         : "The server does not answer. Start it with `mechanik studio` and open the link that it prints.";
       this.wasConnected ||= isConnected;
     });
