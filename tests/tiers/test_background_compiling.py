@@ -148,7 +148,7 @@ def test_transient_failures_are_tried_again(cache: Path) -> None:
         assert compile_service.is_transient(f"{reason} 9")
     file.parent.mkdir(parents=True)
     failed = file.with_suffix(compile_service.FAILURE_SUFFIX)
-    failed.write_text(f"{compile_service.NO_SPACE}: No space left on device")
+    failed.write_text(f"{compile_service.NO_MEMORY_OR_DISK}: No space left on device")
     assert ANSWER in run(POSE, cache)
     wait_until_compiled(cache, "forward")
     assert not failed.exists()

@@ -5,8 +5,9 @@ tier that is ready, and never waits for a compiler:
 
 - `prebuilt`: machine code from the installed wheel;
 - `jit`: machine code that Numba compiled on this machine, from the cache on disk;
-- `plain`: the sources as Python, a few hundred times slower, but available immediately. Meanwhile background processes
-  compile the kernels into the cache. The machine code replaces plain Python when it is ready.
+- `plain`: the sources as Python, a few hundred times slower, but available immediately. Meanwhile, if Numba is
+  installed, background processes compile the kernels into the cache. The machine code replaces plain Python when it is
+  ready.
 """
 
 from mechanik.tiers.compile_progress import CompileMonitor

@@ -17,7 +17,9 @@ from mechanik.tiers.kernel_sources import source_stamp
 
 POLL_SECONDS = 0.1
 """Interval at which a program checks whether machine code is ready, s."""
-SERVICE_ENDED = "the processes that compile kernels were killed; run `mechanik warmup` to compile again"
+SERVICE_ENDED = (
+    "the processes that compile kernels were killed or could not be started; run `mechanik warmup` to compile again"
+)
 NUMBA_MISSING = "compiling kernels needs Numba: pip install 'mechanik[jit]'"
 
 

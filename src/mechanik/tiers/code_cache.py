@@ -1,8 +1,8 @@
-"""Disk cache of JIT-compiled kernels: one file for each kernel module, written atomically.
+"""Disk cache of JIT-compiled kernels: one file for each version of a kernel module, written atomically.
 
 A file name contains a hash of everything on which machine code depends: the sources, the versions of Python and Numba,
-the settings of Numba, and the processor. So a file is never outdated, and machines with a common home folder use
-different files.
+the settings of Numba, and the processor. So a file is never outdated, and machines with a common home folder but
+different processors use different files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger("mechanik")
 MAX_VERSIONS = 8
 """Largest number of files per kernel module: enough for a few source branches, Python versions and machines."""
 MIN_FREE_BYTES = 16 << 20
-"""Free disk space that the cache needs, bytes; the largest file has two million bytes."""
+"""Free disk space that the cache needs, bytes; much more than the size of the largest file."""
 IGNORED_SETTINGS = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
 """Environment variables of Numba that do not change machine code."""
 FILE_HEADER = b"mechanik kernels 1\n"
@@ -66,7 +66,7 @@ def is_writable(folder: Path | None) -> bool:
 
 
 def cache_file(folder: Path, module: str) -> Path:
-    """Return the cache file of a kernel module for its present sources and the present Python, Numba and processor."""
+    """Return the cache file of a kernel module for the present sources, Python, Numba, Numba settings and processor."""
     key = _digest(
         source_stamp(module), numba_version() or "", str(numba_settings()), sys.version, _processor_description()
     )
@@ -112,7 +112,10 @@ def write_code(file: Path, kernels: dict[str, bytes]) -> None:
 
 
 def _remove_old_versions(file: Path) -> None:
-    """Remove all files of a kernel module except the newest `MAX_VERSIONS`, and partial files of killed processes."""
+    """Remove all files of a kernel module except the newest `MAX_VERSIONS`, and its partial files.
+
+    A process that is killed leaves a partial file.
+    """
     module = file.name.rsplit("-", 1)[0]
     with suppress(OSError):
         for pattern, max_file_count in ((f"{module}-*.kernels", MAX_VERSIONS), (f"{module}-*.part", 0)):

@@ -1,9 +1,9 @@
-"""Compile service: a background process that compiles kernels into the cache for all programs of a machine.
+"""Compile service: a background process that compiles kernels into a cache folder for all programs that use it.
 
 A program writes request files (`write_request`) and starts the service (`start_service`). A lock file ensures that a
 folder has only one service. The operating system releases the lock when the process ends. After a service is killed,
-its requests remain, and the next program starts a new service. The service continues after the end of the program that
-started it.
+its requests remain, and the next program starts a new service. The service does not end with the program that started
+it, unless the program terminates it.
 
 The process runs `main`. If the only argument is a cache folder, the process is the service of this folder. If request
 files follow, the process compiles these requests.
@@ -43,15 +43,16 @@ GROUP_BY_MODULE = {
 }
 """Group by kernel module; a process compiles a group. The default group of a module is the first part of its name."""
 REQUEST_PATTERN, FAILURE_SUFFIX, LOCK_FILE, LOG_FILE = "*.request", ".failed", "service.lock", "compiled.log"
-"""File names in a cache folder. The log has a line for each compiled module: name, processor time (s), file."""
+"""Names and suffixes of files in a cache folder. The log has a line for each compiled module: name, processor time (s),
+file."""
 SIGNALED = "the compiler was ended by signal"
 NOT_STARTED = "the compiler could not be started"
-NO_SPACE = "there was no space for machine code"
+NO_MEMORY_OR_DISK = "there was not enough memory, or the machine code could not be written"
 SOURCES_CHANGED = "the sources have changed since the request"
 FOLDER_REMOVED = "the cache folder was removed while kernels were compiled"
 NUMBA_NOT_IMPORTED = "Numba could not be imported"
-TRANSIENT_REASONS = (SIGNALED, NOT_STARTED, NO_SPACE, SOURCES_CHANGED, FOLDER_REMOVED, NUMBA_NOT_IMPORTED)
-"""Prefixes of failure reasons that are not caused by the sources; compiling may succeed later."""
+TRANSIENT_REASONS = (SIGNALED, NOT_STARTED, NO_MEMORY_OR_DISK, SOURCES_CHANGED, FOLDER_REMOVED, NUMBA_NOT_IMPORTED)
+"""Prefixes of failure reasons after which the same request may succeed later, or a new request for changed sources."""
 TERMINATING_SIGNALS = {
     1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM", 24: "SIGXCPU",
 }  # fmt: skip
@@ -313,13 +314,13 @@ def compile_modules(folder: Path, request_files: list[Path]) -> None:
             if not _compile_module(folder, request):
                 _write_failure(folder, request, SOURCES_CHANGED)
         except (OSError, MemoryError) as error:
-            _write_failure(folder, request, f"{NO_SPACE}: {error}")
+            _write_failure(folder, request, f"{NO_MEMORY_OR_DISK}: {error}")
         except Exception:  # Numba can raise any exception
             _write_failure(folder, request, traceback.format_exc()[-4000:])
 
 
 def _write_failure(folder: Path, request: CompileRequest, reason: str) -> None:
-    """Write a failure reason, unless the sources were removed.
+    """Write a failure reason, unless the requesting installation was removed.
 
     Another installation with the same sources uses the same cache file, and may succeed.
     """
@@ -355,7 +356,7 @@ def _core_count() -> int:
 
 
 def _environment(path: str | None = None) -> dict[str, str]:
-    """Return the environment of this process, with a PYTHONPATH from which `mechanik` is imported from `path`.
+    """Return the environment of this process, with a PYTHONPATH by which Python imports `mechanik` from `path`.
 
     Args:
         path: folder that contains the package; None: the folder of the package of this module.

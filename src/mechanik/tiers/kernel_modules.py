@@ -47,7 +47,7 @@ KERNEL_MODULES: dict[str, float] = {
 }  # fmt: skip
 """Kernel modules of the package, each with the processor time to compile it on a 2-core cloud machine, s.
 
-`distance.shape_distance` also has a kernel, which only tests call."""
+`distance.shape_distance` also has a kernel, which only tests and benchmarks call."""
 TIER_VARIABLE = "MECHANIK_KERNELS"
 """Environment variable that selects the tier."""
 NOT_PREBUILT = "this installation has no prebuilt kernels for its sources and this processor"
@@ -82,10 +82,12 @@ class KernelState:
 
     Attributes:
         module: name of the kernel module.
-        tier: tier of the module, or its tier at the next use; PLAIN without machine code, even if "jit" is selected.
+        tier: tier of the module, or its tier at the next use; PLAIN if "auto" or "jit" is selected and there is no
+            machine code.
         state: "ready", "compiling", "failed", "not compiled", or "missing" if the tier "prebuilt" is selected but not
             available.
-        age: time since the machine code was compiled, s; None if the module has no file in the cache.
+        age: time since the machine code in the cache was compiled, s; None if the state does not depend on the cache,
+            or the module has no file in it.
         reason: reason why compiling failed or is not possible, or why the module is missing; None otherwise.
         is_used: whether this process has loaded the module or has requested it by `request_kernels`.
 
@@ -149,7 +151,7 @@ class _Loader:
         lock: protects the fields and the loading of modules.
         used_modules: names of modules that were loaded or requested.
         pending_modules: names of modules that wait for the compiler.
-        abandoned_modules: names of modules whose compile service was killed too often.
+        abandoned_modules: names of modules whose compile service was killed too often or could not be started.
         listeners: callbacks of `on_kernel_change`.
     """
 
@@ -435,7 +437,7 @@ def request_kernels(*names: str) -> None:
 
 
 def is_compiling(name: str) -> bool:
-    """Return whether a kernel module that this process has loaded or requested waits for the background compiler.
+    """Return whether a kernel module that this process has loaded or requested is being compiled in the background.
 
     The function reads no file, so frequent calls are cheap.
 

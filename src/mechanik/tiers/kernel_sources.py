@@ -208,24 +208,26 @@ def _with_argument_checks(
     return call
 
 
-def _convert_argument(value: Any, argument: KernelArgument) -> Any:
+def _convert_argument(value: Any, argument_type: KernelArgument) -> Any:
     """Convert an argument to its declared type, like prebuilt kernels; raises `TypeError` if it has a wrong type."""
-    if argument.ndim:
-        if not _matches(value, argument):
-            raise TypeError(f"not a contiguous, writable array of {argument.ndim} dimensions and type {argument.code}")
+    if argument_type.ndim:
+        if not _matches(value, argument_type):
+            raise TypeError(
+                f"not a contiguous, writable array of {argument_type.ndim} dimensions and type {argument_type.code}"
+            )
         return value
-    if argument.code == "f8":
+    if argument_type.code == "f8":
         if not isinstance(value, REAL_TYPES):
             raise TypeError(f"not a number: {value!r}")
         return np.float64(value)
-    return bool(value) if argument.code == "b1" else operator.index(value)
+    return bool(value) if argument_type.code == "b1" else operator.index(value)
 
 
-def _matches(value: Any, argument: KernelArgument) -> bool:
+def _matches(value: Any, argument_type: KernelArgument) -> bool:
     if not isinstance(value, np.ndarray):
         return False
     array = cast(np.ndarray[Any, np.dtype[Any]], value)
-    return array.ndim == argument.ndim and array.dtype == DTYPES[argument.code] and array.flags.carray
+    return array.ndim == argument_type.ndim and array.dtype == DTYPES[argument_type.code] and array.flags.carray
 
 
 def with_callees(names: Iterable[str]) -> list[str]:

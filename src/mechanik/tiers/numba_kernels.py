@@ -21,7 +21,7 @@ COMPILED_PACKAGE = "mechanik.numba_kernels"
 
 
 def compiled_package() -> str:
-    """Make `COMPILED_PACKAGE` importable and return its name; its kernel modules consist of Numba dispatchers."""
+    """Make `COMPILED_PACKAGE` importable and return its name; the kernels in its modules are Numba dispatchers."""
     if COMPILED_PACKAGE not in sys.modules:
         package = types.ModuleType(COMPILED_PACKAGE)
         package.__path__ = [str(KERNEL_FOLDER)]
