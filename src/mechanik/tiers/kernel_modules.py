@@ -437,7 +437,7 @@ def request_kernels(*names: str) -> None:
 
 
 def is_compiling(name: str) -> bool:
-    """Return whether a kernel module that this process has loaded or requested is being compiled in the background.
+    """Return whether a kernel module that this process has loaded or requested waits for its machine code.
 
     The function reads no file, so frequent calls are cheap.
 

@@ -472,7 +472,8 @@ class Tracker:
 
         Args:
             q: (nq,) with closed loops; default: q of the previous start.
-            v: (nv,) rad/s or m/s; all dofs must be able to stop before their limits. Default: at rest.
+            v: (nv,) rad/s or m/s; all dofs must be able to stop before their limits. It is not checked whether v keeps
+                loops closed. Default: at rest.
 
         Raises:
             LimitsError: q or v violates limits, a dof cannot stop before its limit, or v moves a locked dof.
