@@ -1,7 +1,7 @@
 """Collision queries for a mechanism and obstacles: `Collider` and `Contact`.
 
-`warn_of_always_close_pairs` warns of pairs that are closer than a clearance in every configuration, such as links of a
-wrist.
+`always_close_pairs` finds the pairs that are closer than a clearance in every sampled configuration, such as links of a
+wrist, and `warn_of_always_close_pairs` warns of them.
 """
 
 from __future__ import annotations
@@ -37,18 +37,21 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, read_only
 
 TOUCH_DISTANCE = 1e-9
-"""m; messages say "touches" for a smaller distance."""
+"""m; messages say "touches" for a smaller distance or penetration depth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contact:
-    """Two bodies with their signed distance, nearest points and normal.
+    """Two bodies with their signed distance, a point on each surface, and the normal.
+
+    If a body has several shapes, all values are those of the two shapes with the smallest distance.
 
     Attributes:
         a, b: names of links or obstacles; `a` is a link that moves.
-        distance: m; negative: penetration depth.
-        point_a, point_b: (3,), m, nearest points on each body, in the world; point_b - point_a = distance * normal.
-        normal: (3,), unit vector from `a` to `b`, in the world; `b` moved by -distance along the normal touches `a`.
+        distance: m; a penetration depth is negative.
+        point_a, point_b: (3,), m, points on the surfaces, in the world; point_b - point_a = distance * normal.
+        normal: (3,), unit vector from `a` to `b`, in the world; the shape of `b`, moved by -distance along it, touches
+            the shape of `a`.
 
     Example:
         >>> arm = mk.gallery.panda()
@@ -68,7 +71,7 @@ class Contact:
 
     @property
     def depth(self) -> float:
-        """Penetration depth: the shortest translation that separates the bodies, m; zero if they are apart."""
+        """Penetration depth: the shortest translation that separates the two shapes, m; zero if they are apart."""
         return max(0.0, -self.distance)
 
     def __str__(self) -> str:
@@ -97,14 +100,16 @@ class Collider:
         mechanism: a mechanism whose links have shapes (`Link.collisions`); its configuration is not changed.
         avoid: "self" (links against each other) and obstacles, which are checked against every link.
         allow: pairs of names, of links or obstacles, that may touch.
-        forbid: pairs that are checked although they are skipped by default, such as adjacent links.
+        forbid: pairs that are checked even if they would be skipped otherwise, such as adjacent links.
         meshes: shapes that replace the meshes of links and obstacles: "exact": convex hulls (not the mesh itself);
             "fitted": capsules that cover the meshes; "auto": hulls if the extra `collision` is installed, else
             capsules.
 
     Raises:
         InvalidArgument, UnknownName: an argument has the wrong type, or a name is unknown.
-        StructureError: no link has a shape, or a pair is both allowed and forbidden.
+        StructureError: no link has a shape, two bodies have the same name, or a pair is both allowed and forbidden, or
+            forbidden and cannot be checked.
+        ShapeError: a shape has no volume, or a link that moves has a half-space.
         FormatError: a mesh cannot be read.
         MissingExtra: the extra `collision` is not installed, and `meshes` is "exact" or a mesh file has a type that
             only this extra can read.
@@ -178,13 +183,14 @@ class Collider:
     def distance_names(self) -> tuple[str, ...]:
         """Label of each row of `distances_and_jacobian`.
 
-        For example, `hand - world 1` is the distance between the hand and the nearest body that does not move.
+        For example, `hand - world 1` is the distance between the hand and the nearest body that does not move, and
+        `hand - links 2` the second smallest distance to links that move.
         """
         return self._current_pairs().distance_names
 
     @property
     def allowed_collisions(self) -> dict[tuple[str, str], str]:
-        """Pairs of links that are not checked, each with the reason."""
+        """Pairs of links that are skipped by default, each with the reason; empty without "self" in `avoid`."""
         return dict(self._current_pairs().allowed_collisions)
 
     @property
@@ -271,16 +277,17 @@ class Collider:
     def distances_and_jacobian(self, q: ArrayLike, max_distance: float = math.inf) -> tuple[Array, Array]:
         """Return distances of pairs and their Jacobian, for constraints in a solver.
 
-        Each moving link has rows for the nearest three bodies that do not move. Each pair of moving links has one row;
-        if there are more than 64 such pairs, each link has instead rows for the nearest three links of its pairs. The
-        number of rows does not depend on q.
+        Each moving link with shapes has rows for the nearest three bodies that do not move. Each pair of moving links
+        has one row; if there are more than 64 such pairs, those with the same first link share rows for the nearest
+        three. The number of rows does not depend on q.
 
         Args:
             q: (..., nq).
-            max_distance: m; larger distances are returned as this value, with zero derivatives, and cost no time.
+            max_distance: m; larger distances are returned as this value, with zero derivatives. A smaller value saves
+                time.
 
         Returns:
-            Distances (..., m), and their derivatives by v (..., m, nv).
+            Distances (..., m), in metres, and their derivatives with respect to v (..., m, nv).
         """
         max_distance = as_number(max_distance, "max_distance", allow_infinite=True)
         rows, batch_shape = self._configuration_rows(q)
@@ -314,6 +321,7 @@ class Collider:
 
         Raises:
             UnknownName: there is no such obstacle.
+            ShapeError, NotFinite, NotARotation: `pose` is not a pose.
         """
         new_pose = pose if isinstance(pose, Pose) else Pose.from_matrix(pose)
         with self._lock:
@@ -323,7 +331,7 @@ class Collider:
             body = replace(self._obstacle_bodies[name], X_node_body=new_pose.matrix)
             self._obstacle_bodies = {**self._obstacle_bodies, name: body}
             self._obstacles = {**self._obstacles, name: self._obstacles[name].moved_to(new_pose)}
-            # replaced by one assignment, since other threads may read it
+            # replaced in one assignment, since other threads may read the pairs
             self._collision_pairs = self._collision_pairs.with_body(body)
             self.obstacle_version += 1
 
@@ -409,7 +417,7 @@ class Collider:
 
 
 ALWAYS_CLOSE_SAMPLES = 200
-"""Number of sampled configurations; a pair is always close if it is too close in all of them."""
+"""Number of sampled configurations; a pair that is closer than the clearance in all of them is called always close."""
 
 log = logging.getLogger("mechanik")
 _checked_clearances = WeakKeyDictionary[Collider, set[float]]()
@@ -418,8 +426,8 @@ _checked_clearances = WeakKeyDictionary[Collider, set[float]]()
 def always_close_pairs(collider: Collider, clearance: float) -> dict[Pair, float]:
     """Return the pairs closer than `clearance` (m) at every sample, each with its largest distance, m.
 
-    The result is empty for mechanisms with loops or joint constraints: closing their loops at many samples takes too
-    long.
+    The result is empty without a positive clearance, and for mechanisms with loops or joint constraints: closing their
+    loops at many samples takes too long.
     """
     mechanism = collider.mechanism
     if clearance <= 0.0 or mechanism.closures or mechanism.joint_constraints:
@@ -442,7 +450,10 @@ def always_close_pairs(collider: Collider, clearance: float) -> dict[Pair, float
 
 
 def warn_of_always_close_pairs(collider: Collider, clearance: float) -> None:
-    """Log a warning, once for each clearance (m), if a pair is always closer: then no configuration is free."""
+    """Log a warning if a pair is closer than `clearance` (m) at every sample.
+
+    Each clearance of a collider is checked once.
+    """
     checked_clearances = _checked_clearances.setdefault(collider, set())
     if clearance in checked_clearances:
         return

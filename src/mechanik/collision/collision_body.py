@@ -1,4 +1,4 @@
-"""Bodies for collision checking: links and obstacles with their shapes in the form that the kernels read."""
+"""`Obstacle`, and the bodies of a collider: links and obstacles with their shapes in the form that the kernels read."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class KernelShape:
 
     Attributes:
         kind: kind of the shape, as in `kernels/distance/collision_layout.py`.
-        sizes: (3,), lengths (m) or counts, as defined in that module; for hulls and height fields the index of the
-            first point is added later.
+        sizes: three lengths (m) or counts, as in that module. The first size of a hull or a height field is a table
+            index, which is not known here and is 0.
         points: (n, 3), m, points of a hull or a height field, as in that module; empty for other kinds.
-        core_points: (m, 3), m: the convex hull of spheres of `core_radius` about these points contains the shape. Empty
+        core_points: (k, 3), m: the convex hull of spheres of `core_radius` about these points contains the shape. Empty
             for a half-space, which is unbounded.
         core_radius: m, radius of the spheres about `core_points`.
     """
@@ -143,7 +143,7 @@ NO_POINTS = np.zeros((0, 3))
 
 @dataclass(frozen=True, slots=True, init=False)
 class Obstacle:
-    """Shape with a pose in the world; `Collider.move` moves it.
+    """Shape with a pose in the world, for collision checks.
 
     Args:
         shape: a shape with a volume.

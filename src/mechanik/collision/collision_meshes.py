@@ -98,7 +98,7 @@ def convex_shapes(instance: ShapeInstance, owner: str, meshes: MeshMode = "auto"
 
 
 def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
-    """Return the convex hull of a mesh, with the corners of the hull only.
+    """Return the convex hull of a mesh; its points are those of `hull_points`.
 
     Raises:
         FormatError: the file is missing, cannot be read, or has no volume.
@@ -109,7 +109,7 @@ def mesh_hull(mesh: Mesh, owner: str) -> ConvexMesh:
 
 
 def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
-    """Return the triangles of a mesh; files with the same content are parsed once and give the same object.
+    """Return the triangles of a mesh, from a cache if an equal file was read before with the same scale.
 
     Args:
         owner: link or obstacle, for messages: "link 'arm'", "obstacle 'cup'".
@@ -150,7 +150,7 @@ def read_collision_mesh(mesh: Mesh, owner: str) -> CollisionMesh:
 
 
 def _digest(path: str, data: bytes) -> bytes:
-    """Return the digest of a mesh file and of the binary files to which it refers, such as those of a .gltf."""
+    """Return a digest of a mesh file and of the binary files to which it refers, such as those of a .gltf file."""
     digest = hashlib.sha256(data)
     for name, kind in referenced_files(path, data):
         if kind == "bin":
@@ -168,7 +168,7 @@ def _add_to_cache(key: tuple[str, _Scale, bytes], entry: CollisionMesh | str) ->
 
 
 def _parse(path: str, data: bytes, scale: _Scale) -> CollisionMesh | str:
-    """Return the triangles, or the second part of an error message if they cannot be used."""
+    """Return the triangles, or the end of an error message if they cannot be used."""
     if not np.isfinite(scale).all() or not np.all(scale):
         return f"has the scale {scale}; every factor must be finite and not zero"
     if file_extension(path) in READABLE_EXTENSIONS:
@@ -220,7 +220,7 @@ def _mesh_hull_points(mesh: CollisionMesh) -> Array:
 
 
 def hull_points(points: Array) -> Array:
-    """Return those points of (n, 3) that are corners of their convex hull.
+    """Return those points of (n, 3) that are corners of their convex hull; all points if the hull is very thin.
 
     Raises:
         MissingExtra: the extra `collision` is not installed.

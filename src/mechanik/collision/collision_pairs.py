@@ -1,7 +1,7 @@
 """Pairs of bodies to check for collision: arguments `avoid`, `allow` and `forbid`, and allowed collisions.
 
-By default, pairs of links are not checked if they are one rigid body, adjacent, or in collision in every sampled
-configuration.
+If a mechanism does not store its allowed collisions, pairs of links are not checked if they are one rigid body,
+adjacent, or in collision in every sampled configuration. `sample_configurations` makes the samples.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def find_allowed_collisions(
     """Find the pairs of links that need no collision check, each with the reason.
 
     Assign the result to `mechanism.allowed_collisions` to store it. "same body" and "adjacent" follow from the joints.
-    "always" are pairs that are in collision in every sample, so no solver could separate them. The samples are
+    "always" are pairs that are in collision in every sample, and so most likely in every configuration. The samples are
     the named configurations and others that are spread evenly over the limits, the same at each call. Loops are closed
     for each sample, which takes time; samples whose loops cannot be closed are dropped.
 
@@ -195,7 +195,7 @@ def find_allowed_collisions(
         Reason by pair of link names.
 
     Raises:
-        InvalidArgument, ShapeError: an argument has the wrong type or shape.
+        InvalidArgument, ShapeError: an argument has the wrong type or shape, or a collision shape has no volume.
         StructureError: no link has a shape.
         FormatError: a mesh cannot be read.
         MissingExtra: the extra `collision` is not installed, and `meshes` is "exact" or a mesh file has a type that
@@ -271,6 +271,9 @@ def sample_configurations(mechanism: Mechanism, count: int) -> Array:
     """Return the named configurations and others spread evenly over the limits, (n, nq), with loops closed.
 
     Configurations whose loops cannot be closed are dropped. If none remains, the current configuration is returned.
+
+    Args:
+        count: number of samples; at least one sample is not a named configuration.
     """
     named_q = [np.array(q) for q in mechanism.configurations.values()]
     q = np.array([*named_q, *richtmyer_samples(mechanism.space, max(1, count - len(named_q)))]).reshape(
@@ -333,8 +336,8 @@ class CollisionPairs:
 
     Attributes:
         tables: tables for the kernels.
-        bodies: names of links, then of obstacles.
-        allowed_collisions: pairs of links that are not checked, each with the reason.
+        bodies: names of the links with shapes, then of the obstacles.
+        allowed_collisions: pairs of links that are skipped by default, each with the reason.
     """
 
     tables: CollisionTables
@@ -343,7 +346,7 @@ class CollisionPairs:
 
     @cached_property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """Arguments of the query kernel."""
+        """The tables, as the first arguments of the kernel `query`."""
         return self.tables.arrays
 
     @cached_property
@@ -356,8 +359,8 @@ class CollisionPairs:
         """All checked pairs, by name."""
         tables, names = self.tables, [body.name for body in self.tables.collision_bodies]
         pairs = [(names[a], names[tables.moving_count + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
-        for group in tables.pair_lists:
-            a, first_partner, count = group[[layout.PAIR_BODY, layout.FIRST_PARTNER, layout.PARTNER_COUNT]].tolist()
+        for pair_list in tables.pair_lists:
+            a, first_partner, count = pair_list[[layout.PAIR_BODY, layout.FIRST_PARTNER, layout.PARTNER_COUNT]].tolist()
             pairs += [
                 (names[a], names[b]) for b in tables.partners[first_partner : first_partner + max(0, count)].tolist()
             ]
@@ -375,7 +378,7 @@ class CollisionPairs:
         return tuple(labels)
 
     def with_body(self, body: CollisionBody) -> CollisionPairs:
-        """Return the pairs with an obstacle at another pose."""
+        """Return the same pairs, with `body` in place of the obstacle of its name: the same shapes at a new pose."""
         return replace(self, tables=self.tables.with_body(body))
 
 
@@ -428,7 +431,7 @@ def build_collision_pairs(
 
 
 def _allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
-    """Return the allowed collisions that are stored, and welded pairs; if none are stored, pairs found by sampling."""
+    """Return the stored allowed collisions and welded pairs; without stored ones, the pairs that sampling finds."""
     stored_pairs = mechanism.allowed_collisions
     if stored_pairs is None:
         return _sampled_allowed_collisions(mechanism, links)

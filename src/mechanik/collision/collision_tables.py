@@ -42,37 +42,37 @@ def build_bvh(min_corners: Array, max_corners: Array, first_shape_index: int) ->
 
     Args:
         min_corners, max_corners: (n, 3), m, smallest and largest corner of the box of each shape.
-        first_shape_index: index of the first shape.
+        first_shape_index: row of the first of these shapes in the table of shapes.
     """
     count = len(min_corners)
-    tree = np.zeros((max(0, 2 * count - 1), TREE_FLOATS))
+    bvh = np.zeros((max(0, 2 * count - 1), TREE_FLOATS))
     if not count:
-        return tree
+        return bvh
     centres = (min_corners + max_corners) / 2
     next_row, stack = 1, [(0, np.arange(count))]
     while stack:
         row, shape_indices = stack.pop()
-        tree[row, BOX_MIN : BOX_MIN + 3], tree[row, BOX_MAX : BOX_MAX + 3] = (
+        bvh[row, BOX_MIN : BOX_MIN + 3], bvh[row, BOX_MAX : BOX_MAX + 3] = (
             min_corners[shape_indices].min(axis=0),
             max_corners[shape_indices].max(axis=0),
         )
         if len(shape_indices) == 1:
-            tree[row, TREE_SHAPE] = first_shape_index + shape_indices[0]
+            bvh[row, TREE_SHAPE] = first_shape_index + shape_indices[0]
             continue
         axis = int(np.ptp(centres[shape_indices], axis=0).argmax())
         sorted_indices = shape_indices[np.argsort(centres[shape_indices, axis], kind="stable")]
-        tree[row, CHILD], tree[row, TREE_SHAPE] = next_row, -1
+        bvh[row, CHILD], bvh[row, TREE_SHAPE] = next_row, -1
         half_count = len(sorted_indices) // 2
         stack += [(next_row, sorted_indices[:half_count]), (next_row + 1, sorted_indices[half_count:])]
         next_row += 2
-    return tree
+    return bvh
 
 
 def refit_bvh(bvh: Array, shape_index: int, min_corner: Array, max_corner: Array) -> None:
     """Write the new box of a shape into its leaf and update all boxes above the leaf; the structure does not change.
 
     Args:
-        shape_index: index of the shape; a shape without a leaf, such as a half-space, is ignored.
+        shape_index: row of the shape in the table of shapes; a shape without a leaf, such as a half-space, is ignored.
         min_corner, max_corner: (3,), m, smallest and largest corner of its box.
     """
     leaves = np.flatnonzero(bvh[:, TREE_SHAPE] == shape_index)
@@ -102,12 +102,12 @@ rows of its nearest partners."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollisionTables:
-    """Arrays that the kernel `query` reads, in the order of its arguments, and the bodies, moving bodies first.
+    """Tables that the kernel `query` reads, in the order of its arguments, and the bodies, moving bodies first.
 
     The layouts of the rows are in `kernels/distance/collision_layout.py`.
 
     Attributes:
-        nodes: (n, 18), nodes that move bodies, in the layout of `kernels/nodes.py`.
+        nodes: (n, 18), nodes that move bodies and their ancestors, in the layout of `kernels/nodes.py`.
         shapes: (s, 24), one row for each shape.
         points: (p, 3), m, points of hulls and height fields.
         bodies: (b, 8), one row for each body.
@@ -132,7 +132,7 @@ class CollisionTables:
 
     @property
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """Arguments of the kernel `query`."""
+        """First arguments of the kernel `query`."""
         return (
             self.nodes, self.shapes, self.points, self.bodies, self.bvh, self.static_pair_mask, self.counts,
             self.pair_lists, self.partners,
@@ -140,7 +140,7 @@ class CollisionTables:
 
     @property
     def row_count(self) -> int:
-        """Number of rows of all pair lists."""
+        """Number of result rows of all pair lists."""
         return int(self.pair_lists[:, layout.PAIR_ROWS].sum())
 
     @property
@@ -197,7 +197,7 @@ def build_collision_tables(
 
     Args:
         static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
-        pairs: index pairs of moving bodies to check against each other.
+        pairs: pairs of moving bodies to check against each other, as indices into `moving_bodies`.
     """
     nodes, node_index = _nodes_above(kinematics.nodes, [body.node for body in moving_bodies])
     bodies = [replace(body, node=node_index.get(body.node, -1)) for body in (*moving_bodies, *static_bodies)]

@@ -32,7 +32,7 @@ class FitQuality:
     """Quality of the fitted shapes of one link.
 
     Attributes:
-        shape_count: number of shapes.
+        shape_count: number of capsules and spheres.
         volume: volume of the union of all shapes, m^3.
         hull_volume: volume of the convex hull of the link's meshes, m^3.
         overhang: largest distance from the meshes to a surface point of the shapes that is outside the hull, m.
@@ -55,14 +55,15 @@ class FitQuality:
         count = "1 shape" if self.shape_count == 1 else f"{self.shape_count} shapes"
         return (
             f"{count}, {self.volume_ratio:.2f} times the volume of the hull, "
-            f"at most {self.overhang * 1e3:.0f} mm from the meshes"
+            f"up to {self.overhang * 1e3:.0f} mm outside the hull and the meshes"
         )
 
 
 def fit_quality(mechanism: Mechanism, fitted_mechanism: Mechanism) -> dict[str, FitQuality]:
     """Return the quality of the capsules and spheres of `fit_shapes`, compared with the meshes, by link name.
 
-    Volumes are estimated by sampling to about 1 %, overhangs to some mm.
+    Links without meshes, or without capsules and spheres, are left out. The volumes of the shapes are estimated by
+    sampling to about 1 %, overhangs to some mm.
 
     Args:
         mechanism: the mechanism with meshes.
@@ -137,8 +138,8 @@ def _measure_quality(triangles: Array, capsules: Sequence[CoverCapsule]) -> FitQ
 def _surface_points(capsule: CoverCapsule) -> Array:
     """Return points (n, 3) on the surface of a capsule, on its round ends and on its straight part, m.
 
-    The directions form a spherical Fibonacci lattice. Points on the straight part advance along the axis by the golden
-    ratio.
+    The directions form a spherical Fibonacci lattice. The points on the straight part are spread along the axis by the
+    fractional parts of multiples of the golden ratio.
     """
     k = np.arange(CAPSULE_SURFACE_SAMPLES) + 0.5
     height, angle = 1.0 - 2.0 * k / CAPSULE_SURFACE_SAMPLES, np.pi * (1.0 + 5.0**0.5) * k

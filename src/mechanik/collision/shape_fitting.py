@@ -1,7 +1,7 @@
 """Fitting of capsules and spheres that cover the meshes of links and obstacles, for fast collision checks.
 
 A mesh is cut into parts by planes. Each part gets a small enclosing capsule, or the smallest enclosing sphere. For
-capsules the planes are those that save the most volume; for spheres they halve the longest extent.
+capsules, each cut is the one of several that saves the most volume; for spheres, each cut halves the longest extent.
 """
 
 from __future__ import annotations
@@ -114,17 +114,17 @@ def small_capsule(points: Array, is_quick: bool = False) -> CoverCapsule:
         return CoverCapsule(middle, middle, 0.0)
     scaled_points = (points - middle) / scale
     axes = np.linalg.svd(scaled_points - scaled_points.mean(axis=0), full_matrices=False)[2]
-    starts = np.concatenate([axes, DIRECTIONS])
-    candidates = _capsules_along_lines(scaled_points, starts, np.zeros_like(starts), np.zeros(len(starts)))
+    start_axes = np.concatenate([axes, DIRECTIONS])
+    candidates = _capsules_along_lines(scaled_points, start_axes, np.zeros_like(start_axes), np.zeros(len(start_axes)))
     rng = np.random.default_rng(0)
     results: list[CoverCapsule] = []
-    for start_index in np.argsort(candidates[3])[: 2 if is_quick else 4]:
+    for axis_index in np.argsort(candidates[3])[: 2 if is_quick else 4]:
         results.append(
             _search_capsule(
                 scaled_points,
-                starts[start_index],
+                start_axes[axis_index],
                 candidates,
-                int(start_index),
+                int(axis_index),
                 rng,
                 QUICK_SEARCH_STEPS if is_quick else SEARCH_STEPS,
             )
@@ -172,13 +172,13 @@ def _search_capsule(
     scaled_points: Array,
     axis: Array,
     candidates: CapsuleCandidates,
-    start_index: int,
+    candidate_index: int,
     rng: np.random.Generator,
     steps: int,
 ) -> CoverCapsule:
-    """Return the best capsule of a random search that starts from the candidate `start_index` along `axis`."""
-    line_point, radius_excess, volume = np.zeros(3), 0.0, float(candidates[3][start_index])
-    start, end, radius = (float(values[start_index]) for values in candidates[:3])
+    """Return the best capsule of a random search that starts from the candidate `candidate_index` along `axis`."""
+    line_point, radius_excess, volume = np.zeros(3), 0.0, float(candidates[3][candidate_index])
+    start, end, radius = (float(values[candidate_index]) for values in candidates[:3])
     step = 0.3  # ratio to the radius, since a thin capsule allows only small rotations
     for _ in range(steps):
         axes = axis + step * radius * rng.normal(size=(CANDIDATES_PER_STEP, 3))
@@ -202,13 +202,13 @@ def _search_capsule(
     return CoverCapsule(line_point + start * axis, line_point + end * axis, radius)
 
 
-def cut_triangles(triangles: Array, normal: Array, level: float) -> tuple[Array, Array]:
-    """Split triangles (T, 3, 3) at the plane normal . x = level into triangles below and above, (., 3, 3) each.
+def cut_triangles(triangles: Array, normal: Array, offset: float) -> tuple[Array, Array]:
+    """Split triangles (T, 3, 3) at the plane normal . x = offset into triangles below and above, (., 3, 3) each.
 
     A triangle across the plane is cut into three triangles of the same total area. A triangle that only touches the
     plane is on the side of its other corners. A triangle in the plane is below.
     """
-    all_heights = triangles @ normal - level  # (T, 3)
+    all_heights = triangles @ normal - offset  # (T, 3)
     is_above, is_below = all_heights > 0, all_heights < 0
     is_crossing = is_above.any(axis=1) & is_below.any(axis=1)
     is_fully_above = is_above.any(axis=1) & ~is_crossing
@@ -284,6 +284,7 @@ def fit_shapes(
         The copy.
 
     Raises:
+        InvalidArgument: `mechanism` is not a mechanism.
         FormatError: a mesh is missing, cannot be read, or has no volume.
         MissingExtra: a mesh file has a type that needs the extra `collision`, which is not installed.
         ObjectiveError: `kind` or `count` is invalid.
@@ -385,14 +386,12 @@ def _cover_by_capsules(triangles: Array, count: int) -> list[CoverCapsule]:
         best_cut: tuple[int, list[Array], list[CoverCapsule]] | None = None
         for k, part in enumerate(parts):
             other_capsules = capsules[:k] + capsules[k + 1 :]
-            uncovered_samples = samples[~_inside_mask(other_capsules, samples)]
+            samples_outside_others = samples[~_inside_mask(other_capsules, samples)]
             for halves in _halves(part):
                 half_capsules = [small_capsule(_points(half), is_quick=True) for half in halves]
-                volume_change = int(np.count_nonzero(_inside_mask(half_capsules, uncovered_samples))) - len(
-                    uncovered_samples
-                )
-                if best_cut is None or volume_change < best_cut[0]:
-                    best_cut = volume_change, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
+                outside_count = int(np.count_nonzero(~_inside_mask(half_capsules, samples_outside_others)))
+                if best_cut is None or outside_count > best_cut[0]:
+                    best_cut = outside_count, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
         if best_cut is None:
             break
         parts = best_cut[1]
@@ -421,7 +420,7 @@ def _cover_by_spheres(triangles: Array, count: int) -> list[CoverCapsule]:
 
 
 def _halves(part: Array) -> Iterable[tuple[Array, Array]]:
-    """Yield the two halves of a part for each possible cut."""
+    """Yield the two pieces of a part for each cut to try."""
     # besides the principal axes, the axes of the frame, since many meshes are aligned with their frame
     for axis, low, high in [*_extents(part), *_extents(part, np.eye(3))]:
         for fraction in CUT_FRACTIONS:
@@ -456,9 +455,9 @@ def _volume_samples(triangles: Array) -> Array:
     """Return points (VOLUME_SAMPLES, 3), spread evenly over an enlarged box around the triangles; deterministic."""
     points = triangles.reshape(-1, 3)
     low, high = points.min(axis=0), points.max(axis=0)
-    middle, size = 0.5 * (low + high), 0.7 * (high - low) + 0.1 * (high - low).max()
+    middle, half_size = 0.5 * (low + high), 0.7 * (high - low) + 0.1 * (high - low).max()
     steps = np.array([0.8191725133961645, 0.6710436067037893, 0.5497004779019703])  # R3 sequence of M. Roberts (2018)
-    return middle + (2.0 * ((0.5 + np.arange(VOLUME_SAMPLES)[:, None] * steps) % 1.0) - 1.0) * size
+    return middle + (2.0 * ((0.5 + np.arange(VOLUME_SAMPLES)[:, None] * steps) % 1.0) - 1.0) * half_size
 
 
 def _covered_fraction(capsules: Sequence[CoverCapsule], samples: Array) -> float:
