@@ -1,1 +1,1 @@
-"""Kernels of signed distances between shapes, and of collision queries of a mechanism."""
+"""Kernels of signed distances between shapes, collision queries of a mechanism, and nearest seeds of targets."""

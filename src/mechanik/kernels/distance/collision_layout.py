@@ -1,13 +1,13 @@
 """Layout of the tables of the distance and collision kernels: shapes, points, bodies, pairs and the bounding box tree.
 
 The distance between two shapes A and B is negative if they overlap; its magnitude is then the length of the shortest
-translation that separates them. A distance result is (d, n, a, b), ten numbers: the distance d (m), the unit normal n
-from A to B, and a point on the surface of each shape, with b - a = d n, separated or overlapping. A translation of B
-by s along n increases the distance by s.
+translation that separates them (for height fields, of those that `shape_distance.py` tries). A distance result is
+(d, n, a, b), ten numbers: the distance d (m), the unit normal n from A to B, and a point on the surface of each shape,
+with b - a = d n, separated or overlapping. A translation of B by s >= 0 along n increases the distance by s.
 
-Bodies are links and obstacles. Moving bodies come first, and so do their shapes; the shapes of a body are
-contiguous. A pair list consists of a moving body and its partners, the bodies that it is checked against: all static
-bodies, found through the tree, or some moving bodies.
+Bodies are links and obstacles. Moving bodies come first, and so do their shapes; the shapes of a moving body are
+contiguous. A pair list consists of a moving body and its partners, the bodies that it is checked against: either static
+bodies, those that `is_checked` of the query selects, or moving bodies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ z the height, and then a row (bottom, 0, 0): the field is solid from its surface
 
 
 # a row of `bodies` (b, 8): the body's first shape and the number of its shapes; its node (-1: world); centre (in the
-# node's frame) and radius of its bounding sphere
+# node's frame) and radius of its bounding sphere. The first shape and the sphere are valid for moving bodies only
 FIRST_SHAPE, SHAPE_COUNT, BODY_NODE, BODY_CENTRE, BODY_RADIUS, BODY_FLOATS = 0, 1, 2, 3, 6, 8
 
 # a row of `pair_lists` (g, 5): the body; the first index in `partners`, and the number of partners (-1: all static
@@ -35,10 +35,10 @@ FIRST_SHAPE, SHAPE_COUNT, BODY_NODE, BODY_CENTRE, BODY_RADIUS, BODY_FLOATS = 0, 
 PAIR_BODY, FIRST_PARTNER, PARTNER_COUNT, FIRST_PAIR_ROW, PAIR_ROWS, PAIR_INTS = 0, 1, 2, 3, 4, 5
 
 MAX_PAIR_ROWS = 3
-"""Largest number of partners that a pair list reports: a link in a corner is near two or three walls."""
+"""Largest number of result rows of a pair list: a link in a corner is near two or three walls."""
 
 # a row of `tree` (t, 8): smallest and largest x, y, z of a box (world, m); the first of two contiguous children; the
-# shape (-1 for inner nodes). Row 0 is the root.
+# shape (-1 for inner rows). Row 0 is the root.
 BOX_MIN, BOX_MAX, CHILD, TREE_SHAPE, TREE_FLOATS = 0, 3, 6, 7, 8
 
 # `counts` (4,): number of moving bodies; number of moving shapes; index of the first half-space (half-spaces are
@@ -49,6 +49,7 @@ MOVING_BODIES, MOVING_SHAPES, FIRST_HALF_SPACE, Q_COUNT, COUNTS = 0, 1, 2, 3, 4
 # partner; a point on each surface
 RESULT_PARTNER, RESULT_DISTANCE, RESULT_NORMAL, RESULT_POINT_A, RESULT_POINT_B, RESULT_FLOATS = 0, 1, 2, 5, 8, 11
 
-# modes of `query`: whether no pair collides; the smallest distance; the result rows of all pair lists; all near pairs
+# modes of `query`: whether no pair is too near; the smallest distance; the distances of the result rows of all pair
+# lists, with gradients; all near pairs
 QUERY_IS_FREE, QUERY_SMALLEST, QUERY_ALL_PAIRS, QUERY_NEAR_PAIRS = 0, 1, 2, 3
 """QUERY_NEAR_PAIRS writes a row for each pair: the body of the list, then a result row."""

@@ -1,12 +1,13 @@
-"""Collision query of a mechanism: whether configurations are free, the smallest distance, or all near pairs.
+"""Collision query of a mechanism: whether configurations are free, distances and their gradients, or all near pairs.
 
 Bounding spheres and the box tree discard pairs that are far apart; only the others are measured exactly. The gradient
-of a distance is n . (velocity of the point on B - velocity of the point on A) for each column of v.
+of a distance is n . (velocity of the point on B - velocity of the point on A) per unit of each entry of v.
 
 All poses and centres are in one array `work` (nodes + moving shapes + moving bodies, 16), since each further array
-needs another allocation. Its rows are the world poses of the nodes; the world poses of the shapes, with the centre of
-the bounding sphere at WORK_CENTRE and 1 at WORK_IS_CURRENT after an update; and the bodies, with their centres at
-WORK_CENTRE. The arguments for a point are an array, a row, and the index of the point's first coordinate in that row.
+needs another allocation. Its rows are the world poses of the nodes; the world poses of the moving shapes, with the
+centre of the bounding sphere at WORK_CENTRE, and 1 at WORK_IS_CURRENT if the row is up to date; and the moving bodies,
+with the centre of the bounding sphere at WORK_CENTRE. The arguments for a point are an array, a row, and the index of
+the point's first coordinate in that row.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ def transform_point(X, x, y, z):
 def update_poses(nodes, bodies, first_shape, first_body, q, work):
     """Update the poses of all nodes and the centres of all moving bodies; return whether q and the centres are finite.
 
+    The rows of the shapes are marked as outdated.
+
     Args:
         first_shape, first_body: first row of the shapes and of the bodies in `work`.
     """
@@ -166,7 +169,10 @@ def height_above_plane(shapes, j, A, i, k):
 
 @subroutine
 def insert_result(results, count, max_count, partner, result):
-    """Insert a result into `results`, sorted by distance with one row for each partner; return the number of rows."""
+    """Insert a result into `results`, sorted by distance with one row for each partner; return the number of rows.
+
+    If `max_count` rows are in use, the result of a new partner must be nearer than the last row, which is dropped.
+    """
     row = count
     for k in range(count):
         if results[k, RESULT_PARTNER] == partner:
@@ -192,7 +198,7 @@ def insert_result(results, count, max_count, partner, result):
 def measure_pair(
     shapes, points, bodies, b, c, max_distance, is_one_result_enough, first_shape, work, results, count, max_count
 ):
-    """Measure all pairs of shapes of the moving bodies b and c, and insert the results nearer than `max_distance`.
+    """Measure the near pairs of shapes of the moving bodies b and c, and insert the results below `max_distance`.
 
     The last row of `results` counts the measured pairs of shapes.
 
@@ -243,7 +249,7 @@ def measure_static(
     count,
     max_count,
 ):
-    """Measure all pairs of a shape of the moving body b and the static shape j, like `measure_pair`.
+    """Measure the near pairs of a shape of the moving body b and the static shape j, like `measure_pair`.
 
     Args:
         tree_row: row of the tree with shape j; -1 for a half-space.
@@ -304,8 +310,8 @@ def nearest_static(
         is_checked: (moving bodies, static bodies) whether the pair is checked.
         first_half_space: the first half-space; all shapes after it are half-spaces too.
         centre_row: row of body b in `work`.
-        pending_branches: (n, 2) work array for the stack of branches still to visit: row of the tree, and lower bound
-            of the distance (m).
+        pending_branches: (MAX_PENDING_BRANCHES, 2) work array for the stack of branches still to visit: row of the
+            tree, and lower bound of the distance (m).
     """
     count, radius, moving_count = 0, bodies[b, BODY_RADIUS], is_checked.shape[0]
     for j in range(first_half_space, shapes.shape[0]):
@@ -413,7 +419,7 @@ def translation_rate(work, node, axis, results, k):
 
 @inline
 def add_point_gradient(nodes, work, node, results, k, point_column, sign, out, n, row):
-    """Add `sign` times the velocity of a point along the normal, per unit of each column of a node, to out[n, row].
+    """Add `sign` times the velocity of a point along the normal, per unit of each velocity of a node, to out[n, row].
 
     The point begins at column `point_column` of row k of `results`; n is the index of the configuration.
     """
@@ -452,8 +458,9 @@ def distance_gradient(nodes, work, node_a, node_b, results, k, out, n, row):
             node_b = int(nodes[node_b, PARENT])
 
 
-MAX_TREE_DEPTH = 128
-"""Largest number of branches still to visit; a tree that is split at the median is never that deep."""
+MAX_PENDING_BRANCHES = 128
+"""Largest number of branches still to visit. The number is at most the depth of the tree plus one, and a tree that is
+split at the median is never that deep."""
 
 
 @kernel(
@@ -480,12 +487,15 @@ def query(
     """Run a collision query for each configuration, a row of q.
 
     Args:
-        nodes .. partners: the tables of `collision_layout.py`, world frame, m.
+        nodes: (n, 18), see `nodes.py`.
+        shapes .. partners: the tables of `collision_layout.py`.
+        is_checked: (moving bodies, static bodies) whether the pair is checked.
         q: (N, nq) configurations.
         mode: QUERY_IS_FREE, QUERY_SMALLEST, QUERY_ALL_PAIRS or QUERY_NEAR_PAIRS, see `collision_layout.py`.
-        max_distance: m; pairs that are farther apart are ignored.
-        out: QUERY_IS_FREE: (N, 1), 1 or 0. QUERY_SMALLEST: (N, 1), the smallest distance or `max_distance`.
-            QUERY_ALL_PAIRS: (N, m), distances, at most `max_distance`. QUERY_NEAR_PAIRS: not used.
+        max_distance: m; pairs that are not nearer are ignored.
+        out: QUERY_IS_FREE: (N, 1), 1 if no pair is nearer than `max_distance`, else 0. QUERY_SMALLEST: (N, 1), the
+            smallest distance, at most `max_distance`. QUERY_ALL_PAIRS: (N, m), distances, at most `max_distance`.
+            QUERY_NEAR_PAIRS, for N = 1: not used.
         details: QUERY_ALL_PAIRS: (N, m, nv), gradients, zero where the distance is `max_distance`. QUERY_NEAR_PAIRS:
             (1, n, 12), the body of the list and a result row, for the first n pairs.
         pair_count: (1,), increased by the number of measured pairs of shapes.
@@ -506,7 +516,7 @@ def query(
     work = np.empty((first_body + counts[MOVING_BODIES], WORK_FLOATS))
     results = np.empty((row_count + 1, RESULT_FLOATS))
     results[row_count, 0] = 0.0
-    pending_branches = np.empty((MAX_TREE_DEPTH, 2))
+    pending_branches = np.empty((MAX_PENDING_BRANCHES, 2))
     is_one_result_enough = mode == QUERY_IS_FREE
     total_count = 0
     for n in range(q.shape[0]):
@@ -530,8 +540,10 @@ def query(
                     pair_lists[list_index, FIRST_PARTNER] + pair_lists[list_index, PARTNER_COUNT],
                 ):
                     c = partners[k]
-                    centre_distance = list_max_distance + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
-                    if not are_apart(work, centre_row, WORK_CENTRE, work, first_body + c, WORK_CENTRE, centre_distance):
+                    min_centre_distance = list_max_distance + bodies[b, BODY_RADIUS] + bodies[c, BODY_RADIUS]
+                    if not are_apart(
+                        work, centre_row, WORK_CENTRE, work, first_body + c, WORK_CENTRE, min_centre_distance
+                    ):
                         count = measure_pair(
                             shapes,
                             points,

@@ -7,8 +7,8 @@ are the same, but now they are separated by a vector that defines the normal.
 
 GJK also converges slowly on cylinders, so cylinders have special methods, all in the frame of the cylinder, whose axis
 is z. The offset is the vector from the nearest point of a cylinder to a point x, and has a closed form. Half its
-squared length is a convex function of x with the offset as its gradient. So the nearest point of a segment is where the
-offset is perpendicular to the segment: a root of an increasing function of one variable.
+squared length is a convex function of x with the offset as its gradient. So the nearest point of a segment is an end or
+where the offset is perpendicular to the segment: a root of an increasing function of one variable.
 
 Two cylinders: if the offset starts on the side of a cylinder, it is a part of the offset from the axis of that cylinder
 to the other cylinder. If it starts on a flat cap, it is parallel to the axis and ends at the extreme point of the other
@@ -18,8 +18,8 @@ A cylinder and a polytope (segment, box or hull): as in GJK a simplex approaches
 corners of the polytope, not differences. The offset to an edge is found by the method for segments, and the offset to
 the interior of a triangle can only be along its normal. So the number of steps depends only on the polytope.
 
-Results for cylinders are verified by an upper and a lower bound; where they are too far apart, GJK is used instead. The
-letters a, U, b, V, T and W are those of `gjk_epa.py`.
+Results of iterations on cylinders are verified; where this fails, GJK is used instead. The letters a, U, b, V, T and W
+are those of `gjk_epa.py`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def nearest_on_segment_to_cylinder(radius, half_length, px, py, pz, ux, uy, uz):
         if k == 0:
             first_slope, t = slope, 1.0
             continue
-        if k == 1:  # start at the point nearest to the axis: the solution, if it is beside the side of the cylinder
+        if k == 1:  # start at the point nearest to the axis: the solution, if it is between the planes of the caps
             t = -(px * ux + py * uy) / radial_square if radial_square > 0.0 else 0.5
             if not 0.0 < t < 1.0:
                 t = first_slope / (first_slope - slope)
@@ -116,7 +116,7 @@ def cylinder_to_cylinder(radius, half_length, r, h, T):
 
     Returns:
         ex, ey, ez, x, y, z, size: the offset, its end point and the size of the pair. The size is 0 if the cylinders
-        touch, and negative if the result is not verified.
+        touch or overlap, and negative if the result is not verified.
     """
     size = radius + half_length + r + h + abs(T[9]) + abs(T[10]) + abs(T[11])
     T_inverse = inverse_pose(T)
@@ -166,8 +166,8 @@ def offset_to_side(radius, half_length, r, h, T, size):
         size: size of the pair, m.
 
     Returns:
-        1, the offset and its end point. The first number is -1 if the cylinders touch, and 0 if the offset does not end
-        on the side; then the offset ends on the axis of the other cylinder.
+        1, the offset and its end point. The first number is -1 if the cylinders touch or overlap, and 0 if the offset
+        does not end on the side; then the offset ends on the axis of the other cylinder.
     """
     ux, uy, uz = 2.0 * h * T[2], 2.0 * h * T[5], 2.0 * h * T[8]
     x, y, z = T[9] - 0.5 * ux, T[10] - 0.5 * uy, T[11] - 0.5 * uz
@@ -192,16 +192,16 @@ def offset_from_cap(radius, half_length, r, h, T, axis_offset):
     Args:
         radius, half_length: size of the first cylinder.
         r, h, T: radius, half length and pose of the other cylinder.
-        axis_offset: positive for the upper cap.
+        axis_offset: its sign selects the cap, positive for the upper cap.
 
     Returns:
-        1, the offset and its end point. The first number is 0 if the end point is not above the cap.
+        1, the offset and its end point. The first number is 0 if the end point is not over the cap.
     """
     side = math.copysign(1.0, axis_offset)
     cap_height = math.copysign(h, -side * T[8])
     x, y, z = T[9] + cap_height * T[2], T[10] + cap_height * T[5], T[11] + cap_height * T[8]
     sine = math.sqrt(T[2] * T[2] + T[5] * T[5])
-    if sine > PARALLEL_SINE:  # the point of the other cap that is nearest to the first cap
+    if sine > PARALLEL_SINE:  # the point of the other cap that is nearest to the plane of the first cap
         factor = side * r * T[8] / sine
         x, y, z = x + factor * T[2], y + factor * T[5], z - side * r * sine
     else:  # all points of the other cap are equally near: the nearest to the axis
@@ -209,8 +209,8 @@ def offset_from_cap(radius, half_length, r, h, T, axis_offset):
         factor = r / axis_distance if axis_distance > r else 1.0
         x, y = x - factor * x, y - factor * y
     d = side * z - half_length
-    is_above = d > 0.0 and x * x + y * y <= radius * radius
-    return (1.0 if is_above else 0.0), 0.0, 0.0, side * d, x, y, z
+    is_over = d > 0.0 and x * x + y * y <= radius * radius
+    return (1.0 if is_over else 0.0), 0.0, 0.0, side * d, x, y, z
 
 
 @subroutine
@@ -224,7 +224,7 @@ def offset_from_rim(radius, half_length, r, h, T, T_inverse, x, y, axis_offset, 
         r, h: radius and half length of the other cylinder.
         T, T_inverse: pose of the other cylinder, and its inverse.
         x, y: point in the direction of the first guess on the rim.
-        axis_offset: positive for the upper rim.
+        axis_offset: its sign selects the rim, positive for the upper rim.
         size: size of the pair, m.
     """
     axis_distance = math.sqrt(x * x + y * y)
@@ -349,7 +349,7 @@ def cylinder_to_polytope(radius, half_length, b, V, T, W):
 
     Returns:
         ex, ey, ez, x, y, z, size: the offset, its end point and the size of the pair. The size is 0 if cylinder and
-        polytope touch, and negative if the result is not verified.
+        polytope touch or overlap, and negative if the result is not verified.
     """
     ex, ey, ez = offset_from_cylinder(radius, half_length, T[9], T[10], T[11])
     if ex == 0.0 and ey == 0.0 and ez == 0.0:
@@ -398,7 +398,7 @@ def cylinder_to_polytope(radius, half_length, b, V, T, W):
 def separation_vector(a, U, b, V, T, W, x, y, z):
     """Return the vector between the nearest points of two cores, like `gjk_distance`, but with methods for cylinders.
 
-    W is a work array; its content is not a simplex afterwards.
+    W is a work array; its content need not be a simplex afterwards.
     """
     is_cylinder_a, is_cylinder_b = a[0] == CYLINDER and a[1] > 0.0, b[0] == CYLINDER and b[1] > 0.0
     ex, ey, ez, px, py, pz, size = UNVERIFIED_RESULT
@@ -420,10 +420,10 @@ SEPARATION_RATIO = 1e-2
 """Distance, as a share of the size, to which cores are separated to refine their normal, and above which GJK alone is
 accurate enough."""
 MIN_SEPARATION_RATIO = 1e-7
-"""A separation below this share of the size does not improve the normal."""
+"""A separation below this share of the size is not decreased further."""
 DEPTH_PROGRESS, NORMAL_CHANGE2 = 1e-14, 1e-20
-"""Smallest decrease of the depth in a round, as a share of the size; squared change of the normal below which the
-rounds end."""
+"""A decrease of the depth by at most this share of the size is no progress; squared change of the normal below which a
+round without progress is the last."""
 MAX_NORMAL_ROUNDS, MAX_EXTRAPOLATIONS = 30, 20
 FIRST_DEPTH_RATIO, SAME_NORMAL_COSINE, MAX_EXITS = 1e-6, 0.999992, 4
 """An exit is a locally shortest translation out of an overlap. Relative accuracy of the depth to which the polytope is
@@ -437,6 +437,7 @@ NO_EXIT = (-math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 @subroutine
 def core_distance(a, U, b, V, T, W):
     """Return the distance result of two cores, in the frame of A.
+
     Args:
         a, U, b, V: the cores and their points.
         T: pose of B in the frame of A.
@@ -545,8 +546,10 @@ def refine_normal(a, U, b, V, T, W, nx, ny, nz, depth, size):
     for _ in range(MAX_NORMAL_ROUNDS):
         shift = depth + margin * size
         sx, sy, sz = shift * nx, shift * ny, shift * nz
-        vx, vy, vz, px, py, pz, separation = separation_vector(a, U, b, V, translate_pose(T, sx, sy, sz), W, nx, ny, nz)
-        if separation <= 0.0:  # occurs only if all sizes are 0
+        vx, vy, vz, px, py, pz, shifted_size = separation_vector(
+            a, U, b, V, translate_pose(T, sx, sy, sz), W, nx, ny, nz
+        )
+        if shifted_size <= 0.0:  # occurs only if all sizes are 0
             break
         ax, ay, az, bx, by, bz = px, py, pz, px - vx - sx, py - vy - sy, pz - vz - sz
         d = math.sqrt(vx * vx + vy * vy + vz * vz)

@@ -12,9 +12,10 @@ next corner; once no corner is nearer along v, v is the solution.
 
 A simplex is the first n rows of W (4, 7), one for each corner: a difference w of two points, its point of A, and the
 weight of the corner in the nearest point. The newest corner is the last. In exact arithmetic the newest corner always
-has a positive weight in the nearest point, so only subsimplices that contain it are compared first. The nearest point
-of all those that are interior to their subsimplex is selected. This is slower than a search of the Voronoi regions, but
-robust for flat simplices: if a subsimplex is too flat to have a nearest point, one of its edges has it.
+has a positive weight in the nearest point, so only subsimplices that contain it are compared first. Each of them has a
+point nearest to the origin; of those in the interior of their subsimplex, the nearest is selected. This is slower than
+a search of the Voronoi regions, but robust for flat simplices: if a subsimplex is too flat to have such a point, one of
+its edges has it.
 
 EPA (expanding polytope algorithm, van den Bergen, 2001): to separate overlapping cores along a unit vector n, a
 translation of h(n) is needed, the support of A - B along n. A polytope inside A - B is expanded where it is nearest to
@@ -250,7 +251,10 @@ def stable_subsimplex(W, n):
 
 @inline
 def corner_excess(W, n, i, j, k, u, v):
-    """Return how much farther the nearest corner is than the point of the weights u and v, along its direction."""
+    """Return how far the nearest corner is beyond the point p with the weights u and v, along the direction of p.
+
+    The result is negative if a corner is nearer to the origin than p along this direction.
+    """
     x, y, z = weighted_point(W, i, j, k, u, v)
     smallest_excess = math.inf
     for c in range(n):
@@ -335,7 +339,8 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
 
     Args:
         a, U, b, V, T: the cores, their points, and the pose of B in the frame of A.
-        W: (4, 7) work array; contains the last simplex afterwards, with weights of 0 in unused rows.
+        W: (4, 7) work array; if the cores are separated, contains the last simplex afterwards, with weights of 0 in
+            unused rows.
         max_distance: m; if the cores are farther apart, the search ends early, with any v longer than this.
         x, y, z: approximate direction from A to B.
 
@@ -413,12 +418,12 @@ def sample_direction(a, U, b, V, T, C, n, x, y, z, best_direction):
 def first_tetrahedron(a, U, b, V, T, C, best_direction):
     """Write the corners of a large tetrahedron in A - B to C.
 
-    They are the two extreme points along the widest axis, the point farthest from the line through them, and the point
-    farthest from the plane of these three.
+    They are the two extreme points along the coordinate axis along which A - B is widest, a point far from the line
+    through them, and the point farthest from the plane of these three.
 
     Returns:
-        The width of A - B along the widest axis, and the thickness of the tetrahedron. If A - B is flat,
-        `best_direction` contains a direction perpendicular to it.
+        The width of A - B along this axis, and the thickness of the tetrahedron. If A - B is flat, `best_direction`
+        contains a direction perpendicular to it.
     """
     largest_extent, axis = -1.0, 0
     for k in range(3):
@@ -473,7 +478,7 @@ def unit_vector(x, y, z):
 
 @subroutine
 def write_face(C, F, N, f, i, j, k, size):
-    """Write face f with the corners i, j and k to F and N."""
+    """Write face f with the corners i, j and k to F and N; a very narrow face gets the plane of its neighbour."""
     F[f, 0], F[f, 1], F[f, 2] = i, j, k
     ex, ey, ez = C[j, 0] - C[i, 0], C[j, 1] - C[i, 1], C[j, 2] - C[i, 2]
     fx, fy, fz = C[k, 0] - C[i, 0], C[k, 1] - C[i, 1], C[k, 2] - C[i, 2]
@@ -482,7 +487,7 @@ def write_face(C, F, N, f, i, j, k, size):
     area = math.sqrt(nx * nx + ny * ny + nz * nz)
     longest_edge = math.sqrt(max(ex * ex + ey * ey + ez * ez, fx * fx + fy * fy + fz * fz, gx * gx + gy * gy + gz * gz))
     if area <= MIN_TRIANGLE_WIDTH * size * longest_edge:
-        neighbour = opposite_face(F, f, i, j)
+        neighbour = adjacent_face(F, f, i, j)
         if neighbour >= 0:  # the new corner is on the line of an edge, so the face continues its neighbour
             for c in range(5):
                 N[f, c] = N[neighbour, c]
@@ -497,7 +502,7 @@ def write_face(C, F, N, f, i, j, k, size):
 
 
 @inline
-def opposite_face(F, face_count, i, j):
+def adjacent_face(F, face_count, i, j):
     """Return the face that contains the edge from j to i; -1 if there is none."""
     for g in range(face_count):
         p, q, r = F[g, 0], F[g, 1], F[g, 2]
@@ -567,13 +572,14 @@ def first_polytope(a, U, b, V, T, C, F, N, E, best_direction):
 
 @subroutine
 def expand_until(a, U, b, V, T, C, F, N, E, best_direction, n, face_count, size, depth_ratio):
-    """Expand a polytope until the bounds of the depth differ by at most the share `depth_ratio` of the depth.
+    """Expand a polytope until the bounds of the depth are close or the arrays are full.
 
     Args:
         n, face_count: number of corners and of faces.
+        depth_ratio: difference at which the bounds are close, as a share of the depth; at least DEPTH_TOLERANCE.
 
     Returns:
-        The new number of corners and of faces.
+        The new number of corners and of faces; 0 faces if there are too many for the arrays.
     """
     while n < MAX_CORNERS:
         nearest_face = 0

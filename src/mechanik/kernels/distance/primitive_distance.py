@@ -1,4 +1,4 @@
-"""Distances in closed form: between points and segments, and from points, segments and boxes to half-spaces.
+"""Distances in closed form: between points and segments, and from these, boxes and half-spaces to half-spaces.
 
 Points and segments are the cores of spheres and capsules: a sphere is a point with a radius, a capsule a segment with a
 radius. The distance is computed between the cores and then reduced by the radii. This is exact for separated and for
@@ -19,8 +19,8 @@ from ..compiler import inline, subroutine
 
 EQUAL_RATIO = 1e-14
 """About 45 units in the last place. Lengths below this share of the size of a pair count as zero, and so do sines and
-cosines below this value. The size of a pair is the sum of half lengths, half edges and coordinates of the vector
-between the origins."""
+cosines below this value. The size of a pair is the sum of the half lengths, the half extents of the boxes and the
+absolute coordinates of the vector between the origins."""
 MIN_LENGTH = 1e-100
 """Length (m) below which a vector has no direction. Its square, 1e-200, does not underflow."""
 
@@ -217,11 +217,11 @@ def segment_half_space(A, half_length, H):
 
 
 @subroutine
-def box_half_space(A, half_edges, H):
-    """Return the distance result of the box at A, with `half_edges`, and the half-space H."""
-    x = half_edges[0] * lower_end(A[0] * H[2] + A[3] * H[5] + A[6] * H[8])
-    y = half_edges[1] * lower_end(A[1] * H[2] + A[4] * H[5] + A[7] * H[8])
-    z = half_edges[2] * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
+def box_half_space(A, half_extents, H):
+    """Return the distance result of the box at A, with `half_extents`, and the half-space H."""
+    x = half_extents[0] * lower_end(A[0] * H[2] + A[3] * H[5] + A[6] * H[8])
+    y = half_extents[1] * lower_end(A[1] * H[2] + A[4] * H[5] + A[7] * H[8])
+    z = half_extents[2] * lower_end(A[2] * H[2] + A[5] * H[5] + A[8] * H[8])
     return position_half_space(
         H,
         A[9] + x * A[0] + y * A[1] + z * A[2],

@@ -149,7 +149,8 @@ NO_CONTACT = (math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 MAX_LIFTS = 60
 """Largest number of iterations of `depth_by_lifting`."""
 ZERO_LENGTH_RATIO = 1e-9
-"""Lengths below this ratio of the first lift plus the edges of the cell, or of the distance, count as zero."""
+"""A distance below this share of the depth along z plus the edges of the cell counts as zero, and so does the z
+component of a unit normal below this value."""
 SAME_PLANE_COSINE = 1.0 - 1e-10
 """Cosine of the largest rotation of a plane while its normal is refined. A plane that rotates more has moved past an
 edge."""
@@ -223,7 +224,7 @@ def deepest_prism(points, field, b, V, T, box, Q, W):
                 column, row = c, r
     result = NO_CONTACT
     cell_count = (c1 - c0) * (r1 - r0)
-    for i in range(-1, cell_count):  # the highest cell first: its height above the core's bottom bounds the depth
+    for i in range(-1, cell_count):  # the highest cell first; cells that are too low for a larger depth are skipped
         c, r = (column, row) if i < 0 else (c0 + i % (c1 - c0), r0 + i // (c1 - c0))
         if box[2] - cell_top(points, field, c, r) >= result[0]:
             continue
@@ -257,7 +258,7 @@ def prism_penetration(points, field, c, r, half, b, V, T, Q, W, upper_bound):
     candidate = depth_by_lifting(b, V, T, Q, W)
     if candidate[0] > result[0]:
         result = candidate
-    wall_x, wall_y = rim_side(half == 1, c, field[1]), rim_side(half == 0, r, field[2])
+    wall_x, wall_y = boundary_side(half == 1, c, field[1]), boundary_side(half == 0, r, field[2])
     for k in range(3):  # the bottom, then the two walls of a prism that are perpendicular to x and y
         nx_outward, ny_outward, nz_outward = wall_x * (k == 1), wall_y * (k == 2), -1.0 * (k == 0)
         if nx_outward != 0.0 or ny_outward != 0.0 or nz_outward != 0.0:
@@ -268,7 +269,7 @@ def prism_penetration(points, field, c, r, half, b, V, T, Q, W, upper_bound):
 
 
 @inline
-def rim_side(is_low, k, cell_count):
+def boundary_side(is_low, k, cell_count):
     """Return -1 or 1 if a prism's wall at the low or high end of its cell is on the boundary of the field, else 0."""
     if is_low:
         return -1.0 if k == 0 else 0.0
@@ -514,9 +515,11 @@ def shape_distance(shapes, i, A, j, B, points):
         else:
             result = with_radii(segment_half_space(A, half_length, B), radius, 0.0)
     elif kind_a == BOX:
-        half_edges = (shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], shapes[i, SHAPE_SIZE + 2])
+        half_extents = (shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], shapes[i, SHAPE_SIZE + 2])
         result = (
-            box_box(A, half_edges, B, (size_1, size_2, size_3)) if kind_b == BOX else box_half_space(A, half_edges, B)
+            box_box(A, half_extents, B, (size_1, size_2, size_3))
+            if kind_b == BOX
+            else box_half_space(A, half_extents, B)
         )
     else:
         result = half_space_half_space(A, B)
