@@ -1,1 +1,1 @@
-"""Kernels of motion planning: tree search, path shortening, corner rounding, loop retraction and certificates."""
+"""Kernels of motion planning: tree search, path shortening and rounding, spline checks, loops and certificates."""

@@ -1,6 +1,7 @@
 """Replace the corners of a path by parabolic arcs that are free of collisions.
 
-Each arc is tangent to both segments of its corner. The largest free arc of a few sizes is used.
+Each arc is tangent to both segments of its corner. The largest free arc of a few sizes is used; a corner without a free
+arc stays.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def count_arc_pieces(previous_waypoint, corner, following_waypoint, previous_sha
 
 @subroutine
 def is_corner(previous_waypoint, corner, following_waypoint, previous_length, following_length, unit):
-    """Return whether the direction changes at a waypoint; the adjacent segments have given lengths, in units."""
+    """Return whether the direction changes at the waypoint `corner`, given the lengths of both segments in units."""
     change_square = 0.0
     for k in range(corner.shape[0]):
         change = (

@@ -20,14 +20,14 @@ from ..problem_layout import *
 EVALUATE = ("dense_evaluation:evaluate_dense",)
 """The kernel that evaluates the residual of the loops, bound as the first argument."""
 MOVE_EVALUATE_DENSIFY, TRIAL_BUFFER = 7, 1
-"""The arguments of `evaluate_dense`: operations (move x, evaluate the residual, write dense rows) and the buffer."""
+"""Arguments of `evaluate_dense`: its actions (move x, evaluate the residual, write dense arrays), and the buffer."""
 
 CLOSED_RESIDUAL = 1e-10
-"""Largest residual (rad, or length over the size of the mechanism) of a closed loop."""
+"""Largest residual (rad, or length units of the mechanism) of a closed loop."""
 MAX_NEWTON_STEPS = 25
 """Largest number of Newton steps of a retraction."""
 MAX_NEWTON_STEP = 0.5
-"""Largest norm of a Newton step, in units of the columns (rad, or length over the size of the mechanism)."""
+"""Largest norm of a Newton step, in units of the columns (rad, or length units of the mechanism)."""
 FAST_CONVERGENCE_RATIO = 0.2
 """The Jacobian is reused while each step reduces the residual below this share of the previous residual."""
 REGULARIZATION = 1e-12
@@ -76,14 +76,11 @@ def minimum_norm_step(D, L, e, u):
 
 
 @subroutine
-def close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
-    """Write a configuration with closed loops near q (nq,) to the table `trial`.
-
-    Return whether Newton's method converged.
-    """
-    x, step_offset, previous_residual, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
+def close_loops(evaluate, ints, floats, rows, can_move, q, E, J, D, L, e, u):
+    """Write a configuration with closed loops near q (nq,) to the table `trial`; return whether this succeeded."""
+    trial, step_offset, previous_residual, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
     for k in range(ints[N_X]):
-        floats[x + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
+        floats[trial + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
     for v in range(ints[N_COLUMNS]):
         floats[step_offset + v] = 0.0
     for _ in range(MAX_NEWTON_STEPS):
@@ -98,13 +95,13 @@ def close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
             return True
         if not has_factor or not largest_residual < FAST_CONVERGENCE_RATIO * previous_residual:
             for i in range(rows.shape[0]):
-                for v in range(is_free.shape[0]):
-                    D[i, v] = is_free[v] * J[rows[i], v]
+                for v in range(can_move.shape[0]):
+                    D[i, v] = can_move[v] * J[rows[i], v]
             if not factor_gram(D, L):
                 return False
             has_factor = True
         previous_residual, norm = largest_residual, minimum_norm_step(D, L, e, u)
-        for v in range(is_free.shape[0]):
+        for v in range(can_move.shape[0]):
             floats[step_offset + v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
     return False
 
@@ -119,9 +116,9 @@ def largest_difference(a, b, unit):
 
 
 @subroutine
-def allocate_work(ints, rows, is_free):
+def allocate_work(ints, rows, can_move):
     """Allocate the work arrays E, J, D, L, e, u of `close_loops`."""
-    n, m = is_free.shape[0], rows.shape[0]
+    n, m = can_move.shape[0], rows.shape[0]
     row_count = ints[N_ROWS]
     return (
         np.empty(row_count), np.empty((row_count, n)), np.empty((m, n)), np.empty((m, m)), np.empty(m), np.empty(n),
@@ -129,22 +126,22 @@ def allocate_work(ints, rows, is_free):
 
 
 @kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=EVALUATE)
-def retract(evaluate, ints, floats, rows, is_free, q_indices, q, is_closed):
+def retract(evaluate, ints, floats, rows, can_move, q_indices, q, is_closed):
     """Move each row of q to a nearby configuration with closed loops; rows without a solution do not change.
 
     Args:
         evaluate: the kernel `evaluate_dense`.
         ints, floats: a problem of loops that share dofs, in the layout of `problem_layout.py`.
         rows: indices of the residual rows that must be zero.
-        is_free: (n,) 1 for columns that may move, else 0.
+        can_move: (n,) 1.0 for columns that may move, else 0.0.
         q_indices: indices of the elements of q that belong to the problem.
         q: (N, nq) configurations, updated.
         is_closed: (N,) true for the rows to retract; set to false where no solution is found.
     """
-    E, J, D, L, e, u = allocate_work(ints, rows, is_free)
+    E, J, D, L, e, u = allocate_work(ints, rows, can_move)
     for i in range(q.shape[0]):
         if is_closed[i]:
-            is_closed[i] = close_loops(evaluate, ints, floats, rows, is_free, q[i], E, J, D, L, e, u)
+            is_closed[i] = close_loops(evaluate, ints, floats, rows, can_move, q[i], E, J, D, L, e, u)
             if is_closed[i]:
                 for k in q_indices:
                     q[i, k] = floats[ints[AT_TRIAL] + k]
@@ -156,7 +153,7 @@ def retract(evaluate, ints, floats, rows, is_free, q_indices, q, is_closed):
     calls=EVALUATE,
 )
 def move_along_loops(
-    evaluate, ints, floats, rows, is_free, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out
+    evaluate, ints, floats, rows, can_move, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out
 ):
     """Move from a towards b with closed loops in small steps, and return the number of configurations.
 
@@ -164,7 +161,7 @@ def move_along_loops(
     progress towards b, or if `out` is full.
 
     Args:
-        evaluate, ints, floats, rows, is_free, q_indices: as in `retract`.
+        evaluate, ints, floats, rows, can_move, q_indices: as in `retract`.
         a, b: (nq,) start and goal, with closed loops.
         lower, upper: (nq,) joint limits, rad or m.
         unit: (nq,) scale of each element of q.
@@ -174,7 +171,7 @@ def move_along_loops(
         min_progress: smallest progress towards b per step, as a share of `step`.
         out: (N, nq) written: the configurations, of which the first is a.
     """
-    E, J, D, L, e, u = allocate_work(ints, rows, is_free)
+    E, J, D, L, e, u = allocate_work(ints, rows, can_move)
     n, q, count = a.shape[0], np.empty(a.shape[0]), 1
     out[0] = a
     distance = largest_difference(a, b, unit)
@@ -185,7 +182,7 @@ def move_along_loops(
             return count + 1
         for k in range(n):
             q[k] = previous_q[k] + (b[k] - previous_q[k]) * (step / distance)
-        if not close_loops(evaluate, ints, floats, rows, is_free, q, E, J, D, L, e, u):
+        if not close_loops(evaluate, ints, floats, rows, can_move, q, E, J, D, L, e, u):
             return count
         for k in q_indices:
             q[k] = floats[ints[AT_TRIAL] + k]

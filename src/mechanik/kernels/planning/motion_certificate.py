@@ -4,14 +4,14 @@ The proof bounds how far a body can move while all dofs move linearly, each at a
 |rate| * lever over all dofs above a body, and t the sum of |rate| over the rotational dofs. The lever of a rotational
 dof is an upper bound of the distance (m) of the body's points from its axis; that of a translational dof is 1. No point
 of the body is faster than d. The lever of a joint grows only by the motion of the joints below it, so not faster than
-d. So d grows not faster than t d, and after the parameter s a point has moved at most d (e^(ts) - 1) / t, which is less
-than
+d. So d grows not faster than t d, and after the parameter s a point has moved at most d (e^(ts) - 1) / t, which is at
+most
 
     d s / (1 - ts/2)        for ts < 2.
 
 At the sample, no point is faster than v: the velocity of the centre of the body's bounding sphere plus the angular
 velocity times its radius. In v, dofs that move against each other cancel. No acceleration is larger than 2 t d: both
-factors of the velocity, the axis and the lever, rotate with the joints above. So a point has moved less than
+factors of the velocity, the axis and the lever, rotate with the joints above. So a point has moved at most
 
     v s + t d s^2 / (1 - ts/3)        for ts < 3,
 
@@ -184,20 +184,20 @@ def certify_path(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, smallest_mode, all_pairs_mode,
     spheres, body_pairs, q, unit, clearance, fine_step, min_interval, budget, state,
 ):  # fmt: skip
-    """Certify a path, from the position in `state` on; the results are written to `state`.
+    """Certify a path from the position in `state` on, or pause when the budget is used up; the next call continues.
 
     Args:
         query .. partners: the collision query and its arguments before q, with one result row for each pair list.
         smallest_mode, all_pairs_mode: the modes QUERY_SMALLEST and QUERY_ALL_PAIRS of the query.
         spheres: (b, SPHERE_FLOATS) bounding spheres of the bodies.
-        body_pairs: (c, PAIR_INTS) pairs of bodies.
+        body_pairs: (c, BODY_PAIR_INTS) pairs of bodies.
         q: (N, nq) waypoints.
         unit: (nq,) scale of each element of q.
         clearance: m.
         fine_step: largest distance between samples where the path cannot be certified, in units.
         min_interval: shortest half of a proven interval, in units; where the proof is shorter, the path is uncertain.
         budget: number of samples after which the kernel pauses.
-        state: (CERTIFICATE_FLOATS,), see `motion_check.py`.
+        state: (CERTIFICATE_FLOATS,), updated: position and results, see `motion_check.py`.
 
     Returns:
         NOT_FINITE; IN_COLLISION if a distance is below the clearance; IS_FREE; or BUDGET_SPENT.

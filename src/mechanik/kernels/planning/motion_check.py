@@ -15,7 +15,7 @@ SPHERE_NODE, SPHERE_CENTRE, SPHERE_RADIUS, SPHERE_FLOATS = 0, 1, 4, 5
 
 # a row of `body_pairs` (c, 4): the distance row of the pair; the two bodies (-1: static); the lowest common ancestor
 # node (-1: world). A distance row contains the distance of the nearest of its pairs.
-PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, PAIR_INTS = 0, 1, 2, 3, 4
+PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, BODY_PAIR_INTS = 0, 1, 2, 3, 4
 
 SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_STRIDE, CERTIFICATE_FLOATS = (
     0,
@@ -30,9 +30,9 @@ SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_
 distance (m); the number of samples; 1 if the whole path so far is proven, else 0; half the length of the last proven
 interval, in multiples of `unit` (nq,), the scale of each element of q, from `min_interval` to pi."""
 
-NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_SAMPLES = -1, 0, 1, 2, 3
-"""Return values of the kernels `certify_path` (all but TOO_MANY_SAMPLES) and `spline_is_free` (IN_COLLISION, IS_FREE or
-TOO_MANY_SAMPLES)."""
+NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_WAYPOINTS = -1, 0, 1, 2, 3
+"""Return values of the kernels `certify_path` (all but TOO_MANY_WAYPOINTS) and `spline_is_free` (IN_COLLISION, IS_FREE
+or TOO_MANY_WAYPOINTS)."""
 
 
 QUERY = ("distance.collision_query:query",)
@@ -52,7 +52,7 @@ def write_row(x, i, q):
 
 @inline
 def is_free_configuration(query, scene, q, work):
-    """Return whether the configuration q (1, nq) is free of collisions; the check is counted.
+    """Return whether the configuration q (1, nq) keeps the clearance; the check is counted.
 
     Args:
         scene: the arguments of `query` that QUERY_SCENE lists.
@@ -83,7 +83,7 @@ def is_free_configuration(query, scene, q, work):
 
 @subroutine
 def is_free_motion(query, scene, a, b, unit, step, q, work):
-    """Return whether the straight motion from a to b (nq,) is free of collisions at samples at most `step` apart.
+    """Return whether the straight motion from a to b (nq,) keeps the clearance at samples at most `step` apart.
 
     The end b is checked, the start a is not.
 

@@ -1,4 +1,4 @@
-"""Shorten a path: skip waypoints, then try random shortcuts between two of its points, then skip waypoints again.
+"""Shorten a path: skip waypoints, then try shortcuts between random points of the path, then skip waypoints again.
 
 A shortcut is a straight motion that is free of collisions and replaces a longer part of the path. Lengths are
 Euclidean norms in units: each element of q is divided by its scale, `unit`.
@@ -77,7 +77,10 @@ def segment_at(x, count, unit, length, q):
 
 @subroutine
 def replace_waypoints(x, count, i, j, a, b, unit):
-    """Replace the waypoints i + 1 to j by a and b, unless these equal their neighbours; return the new number."""
+    """Replace the waypoints i + 1 to j by a and b; return the new number of waypoints.
+
+    If a equals waypoint i, or b equals waypoint j + 1, it is not inserted.
+    """
     insert_index, next_index = i + 1, j + 1
     is_a_new = segment_length(x[i], a, unit) > SAME_CONFIGURATION_DISTANCE
     is_b_new = segment_length(b, x[next_index], unit) > SAME_CONFIGURATION_DISTANCE
@@ -101,7 +104,7 @@ def shorten_path(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     unit, step, seed, max_shortcuts, max_failures, budget, x, state,
 ):  # fmt: skip
-    """Shorten a path until no shortcut is found, or pause when the budget is used up; the next call continues.
+    """Shorten a path, or pause when the budget is used up; the next call continues.
 
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.

@@ -20,8 +20,8 @@ WAYPOINT_COUNT, SHORTCUTS_TRIED, SHORTCUTS_FAILED, SHORTENING_PHASE = 0, 1, 2, 3
 CHECK_COUNT, RANDOM_COUNT, SEARCH_STATE_INTS = 6, 7, 8
 
 SEARCH_DONE, SEARCH_PAUSED, SEARCH_FULL = 0, 1, 2
-"""Return values: finished (the trees are connected, or no further shortcut is found); the budget is used up; the arrays
-are full."""
+"""Return values: finished (the trees are connected, or the path is shortened); the budget is used up; the arrays of the
+trees are full."""
 
 
 @inline

@@ -2,7 +2,7 @@
 
 The spline is that of `motion/retime/joint_spline.py`: a natural cubic spline whose parameter is the length of the
 straight segments, with waypoints inserted where it deviates too far from them. With the second derivatives M and the
-length h of a segment from x0 to x1, its point at the share b (and a = 1 - b) is
+length h of a segment from x0 to x1, the point of the spline at the share b of the segment, with a = 1 - b, is
 
     a x0 + b x1 + h^2 / 6 ((a^3 - a) M0 + (b^3 - b) M1)
 """
@@ -14,7 +14,15 @@ import math
 import numpy as np
 
 from ..compiler import kernel, subroutine
-from .motion_check import IN_COLLISION, IS_FREE, QUERY, QUERY_SCENE, TOO_MANY_SAMPLES, is_free_configuration, write_row
+from .motion_check import (
+    IN_COLLISION,
+    IS_FREE,
+    QUERY,
+    QUERY_SCENE,
+    TOO_MANY_WAYPOINTS,
+    is_free_configuration,
+    write_row,
+)
 
 SAMPLES_PER_SEGMENT = 7
 """Samples between two waypoints at which the spline is compared with the straight segment."""
@@ -99,7 +107,7 @@ def spline_is_free(
         check_count: (1,), increased by the number of checks.
 
     Returns:
-        IN_COLLISION, IS_FREE, or TOO_MANY_SAMPLES if twice the number of waypoints exceeds `max_waypoints`.
+        IN_COLLISION, IS_FREE, or TOO_MANY_WAYPOINTS if twice the number of waypoints exceeds `max_waypoints`.
     """
     scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
     work = np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count
@@ -111,7 +119,7 @@ def spline_is_free(
     for _ in range(max_rounds):
         spline_second_derivatives(x, count, h, d, M)
         if 2 * count > max_waypoints:
-            return TOO_MANY_SAMPLES
+            return TOO_MANY_WAYPOINTS
         if x.shape[0] < 2 * count:
             x, refined_x = np.concatenate((x, x)), np.empty((2 * x.shape[0], n))
             h, d, M = np.concatenate((h, h)), np.empty(x.shape[0]), np.concatenate((M, M))

@@ -98,7 +98,7 @@ def grow_trees(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     lower, upper, unit, step, seed, budget, configurations, parents, max_extensions, state,
 ):  # fmt: skip
-    """Grow the trees until they are connected, or pause when the budget is used up; the next call continues the search.
+    """Grow the trees until they are connected, the budget is used up or the arrays are full; the next call continues.
 
     Args:
         query .. clearance: the collision query and the tables of its scene (`nodes` and `tree` belong to the scene, not
@@ -108,7 +108,7 @@ def grow_trees(
         step: largest distance between the collision checks of a motion, in units.
         seed: seed of the random numbers.
         budget: number of collision checks after which the kernel pauses; NODES_PER_CHECK node comparisons count as one.
-        configurations: (2, nq, n) nodes of both trees, including the roots.
+        configurations: (2, nq, n) nodes of both trees, beginning with the roots.
         parents: (2, n) index of the parent of each node (-1: none).
         max_extensions: (2, n) longest extension from each node, in units; initially infinite for roots; shortened by
             failed extensions.

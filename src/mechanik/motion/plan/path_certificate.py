@@ -25,6 +25,7 @@ from mechanik.errors import NotFinite
 from mechanik.kernels.distance import collision_layout as at
 from mechanik.kernels.nodes import PARENT
 from mechanik.kernels.planning.motion_check import (
+    BODY_PAIR_INTS,
     BUDGET_SPENT,
     CERTIFICATE_CHECKS,
     CERTIFICATE_FLOATS,
@@ -32,7 +33,6 @@ from mechanik.kernels.planning.motion_check import (
     IS_CERTAIN,
     LAST_STRIDE,
     NOT_FINITE,
-    PAIR_INTS,
     SMALLEST_DISTANCE,
     SPHERE_CENTRE,
     SPHERE_FLOATS,
@@ -234,7 +234,7 @@ def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
             pair_rows.append((row, body, -1, -1))
         for partner in tables.partners[first_partner : first_partner + max(count, 0)].tolist():
             pair_rows.append((row, body, partner, _common_ancestor(parents, nodes[body], nodes[partner])))
-    pairs = np.array(pair_rows, np.int64).reshape(-1, PAIR_INTS)
+    pairs = np.array(pair_rows, np.int64).reshape(-1, BODY_PAIR_INTS)
     return (*tables.arrays[:7], pair_lists, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, spheres, pairs)
 
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from mechanik.errors import MissingExtra
-from mechanik.kernels.planning.motion_check import IN_COLLISION, TOO_MANY_SAMPLES
+from mechanik.kernels.planning.motion_check import IN_COLLISION, TOO_MANY_WAYPOINTS
 from mechanik.kernels.planning.search_state import CHECK_COUNT, SEARCH_DONE, SEARCH_STATE_INTS, WAYPOINT_COUNT
 from mechanik.motion.follow import Path
 from mechanik.motion.plan.path_certificate import CERTIFY_STEP
@@ -287,7 +287,7 @@ def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
     """Whether the spline that `retime` fits through the waypoints q (N, nq) by default keeps the clearance.
 
     It is checked about every 0.01 rad or 5 mm. Without SciPy, a spline that the kernel cannot check (loops, spherical
-    joints, cone limits or too many samples) counts as free, because it cannot be retimed either.
+    joints, cone limits or too many waypoints) counts as free, because it cannot be retimed either.
     """
     scene, collider = space.scene(), space.collider
     if scene is None or collider is None:
@@ -310,7 +310,7 @@ def is_spline_free(space: PlanningSpace, q: Array, clearance: float) -> bool:
             check_count,
         )
         space.check_count += int(check_count[0])
-        if status != TOO_MANY_SAMPLES:
+        if status != TOO_MANY_WAYPOINTS:
             return bool(status != IN_COLLISION)
     try:
         curve = fit_joint_spline(Path(space.mechanism, waypoints), DEVIATION)
