@@ -6,9 +6,9 @@ to the active set. So it needs no feasible point to start from, and it detects i
 loops contradict limits.
 
 The letters of the code: y (d,) is the unknown, H = L L' the Hessian, C (k, d) the normals of the bounds, lower <= C y
-<= upper. The velocities of all n columns are B y, with the basis B (n, d); v is the index of a column. A (m, d) is the
-Jacobian of a level's m rows over y; r is the index of a row. `band` (m, 3) contains the lower and upper end of each
-row's band, and 1 if the row is active, 0 if it is inside its band.
+<= upper. A level adds B y to the velocities of all n columns, with the basis B (n, d); v is the index of a column. A
+(m, d) is the Jacobian of a level's m rows over y; r is the index of a row. `band` (m, 3) contains the lower and upper
+end of each row's band, and 1 if the row is active, 0 if it is inside its band.
 
 A rate is a derivative by time: of a column (its velocity), of a residual or of a distance. Columns are in rad or in
 length units of the mechanism (`problem_layout.py`).
@@ -64,7 +64,7 @@ STEP_MOVED, STEP_BRAKED, STEP_STOPPED = range(3)
 on several columns leave no velocity within all limits. STEP_STOPPED: the mechanism stops, because no feasible
 velocity is found, even without the acceleration limits."""
 
-# the active bound of a column's velocity; negative for the lower bound
+# the limit that bounds a column's velocity; negative for the lower bound
 NOT_LIMITED, LIMITED_BY_ACCELERATION, LIMITED_BY_VELOCITY, LIMITED_BY_POSITION = range(4)
 
 DESIRED_DISTANCE_RATE, MIN_DISTANCE_RATE = 2, 3
@@ -233,7 +233,7 @@ def drop_bound(J, R, u, active_bounds, d, active_count, dropped_index):
 def most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count):
     """Return the slack (negative), the index (-1: none) and the side (1 lower, -1 upper) of the most violated bound.
 
-    Active bounds, and violations within rounding, are ignored.
+    Active bounds, and violations within rounding, are ignored. The slack is 0 if there is no such bound.
     """
     lowest_slack, violated_index, violated_side = 0.0, -1, 1
     for i in range(k):
@@ -342,9 +342,9 @@ ratio lets rounding errors constrain them."""
 def singularity_damping(matrices, vectors, A, m, d, options):
     """Return the squared damping of a level: zero far from singularities, SINGULARITY_DAMPING squared at a singularity.
 
-    The squared distance from a singularity is measured by 1 / trace(G^-1) for the Gram matrix G of A, which is the
-    harmonic mean of the squared singular values divided by their number. This measure is smooth and never larger than
-    the smallest squared singular value.
+    The squared distance from a singularity is measured by 1 / trace(G^-1) for the Gram matrix G of A. This is the
+    harmonic mean of the squared singular values of A divided by their number. It is smooth and never larger than the
+    smallest squared singular value.
     """
     rank_bound = min(m, d)
     if rank_bound == 0:
@@ -393,7 +393,7 @@ def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
 
 
 @subroutine
-def unbounded_minimum(A, L, desired_rates, band, m, d, y):
+def unconstrained_minimum(A, L, desired_rates, band, m, d, y):
     """Write into y the unconstrained minimum of |A y - desired_rates|^2 + damping |B y|^2 over the active rows.
 
     Args:
@@ -423,7 +423,7 @@ def remaining_rate(A, desired_rates, band, m, d, y):
 
 @subroutine
 def reduce_basis(matrices, vectors, A, B, band, m, n, d):
-    """Reduce B to the velocities that do not change the active rows of a level, and return their number.
+    """Reduce B to the velocities that do not change the active rows of a level; return the new number of its columns.
 
     Householder reflections transform B. Then only its first columns change the rows, and these columns are removed.
     """

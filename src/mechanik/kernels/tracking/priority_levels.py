@@ -13,15 +13,17 @@ minimises
 
     |A y - desired_rates|^2 + damping |B y|^2        between the bounds of all columns and of further rows
 
-Then B is reduced to the velocities that do not change the residual of the level. The desired rates reduce the residual
-at the gain of each row and follow the motion of the targets.
+Then B is reduced to the velocities that do not change the residual of the level to first order. The desired rates
+reduce the residual at the gain of each row and follow the motion of the targets.
 
-Pairs of bodies that are too near are separated before all levels. The velocities base + B y minimise
+If a pair of bodies is too near, or if the desired rates of the distances make the levels infeasible, the feasible rates
+are computed before all levels. The velocities base + B y minimise
 
     sum over pairs of max(0, desired_rate - rate)^2 + damping |B y|^2
 
-between the bounds of all columns. The achieved rates become bounds of the levels, so the levels are feasible. If the
-distances contradict the acceleration limits or each other, the limits have priority over the distances.
+between the bounds of all columns. The achieved rates become bounds of the levels, so the levels are feasible. If a pair
+is too near and the distances contradict the acceleration limits or each other, the limits have priority over the
+distances.
 
 The letters of the code: n is the number of columns and v the index of a column, m the number of rows of a level and r
 the index of a row, d the length of y, k the number of further rows, i the index of such a row. Rates, columns and
@@ -43,7 +45,7 @@ from .level_qp import (
     remaining_rate,
     singularity_damping,
     solve_cholesky,
-    unbounded_minimum,
+    unconstrained_minimum,
 )
 
 
@@ -154,9 +156,9 @@ multiplied by this curvature and added to the damping. Without this term, an arm
 reach keeps oscillating."""
 MIN_USEFUL_DAMPING = 1e-7
 """Smaller additional damping (squared) is skipped, since it costs another factorization."""
-MAX_BAND_CHANGES = 4
-"""Largest number of solves of a level. After each solve, the rows that would leave their bands become active; with
-fewer solves, rows may leave their bands."""
+MAX_BAND_ROUNDS = 4
+"""Largest number of solves of a level with bands. After each solve, the rows that would leave their bands become
+active; with fewer solves, rows may leave their bands."""
 
 
 @subroutine
@@ -165,9 +167,9 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
 
     Args:
         A: (m, n) written: the Jacobian.
-        e, past_error: (m,) written: the residual for the present targets, and for the previous targets; for a
-            Python function, both are the present residual; for a row with a band too, minus the nearer end of the band
-            if the residual is outside.
+        e, past_error: (m,) written: the residual for the present targets, and for the previous targets. For a
+            Python function and for a row with a band, both are the residual for the present targets; if it is outside
+            the band, the nearer end of the band is subtracted.
         band: (m, 3) written: lower and upper end of a row's band, shifted like e, and 1 if the row is active, 0 if it
             is inside its band.
         previous_residual: (rows,) residual of all rows for the previous targets.
@@ -216,7 +218,7 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
 
 @subroutine
 def feasible_speed_share(column_table, options, B, y, n, d, gain):
-    """Return the share of the velocities B y that is within the velocity limits and can stop where the error is zero.
+    """Return the share (0 to 1) of the velocities B y that is within the limits and can stop where the error is zero.
 
     To first order, the remaining distance of each column is its velocity divided by the gain (1/s). The smallest share
     of a column is used for all columns, so the direction of the motion stays the same.
@@ -310,7 +312,7 @@ def solve_levels(
     base,
     n,
 ):
-    """Write the velocities that solve all levels into `base`; return False if the bounds are infeasible.
+    """Write the velocities that solve all levels into `base`; return False if the first level is infeasible.
 
     Args:
         matrices, vectors, indices: work arrays.
@@ -365,14 +367,14 @@ def solve_levels(
         damping = singularity_damping(matrices, vectors, A, m, d, options) + MIN_DAMPING
         bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column_table, n, d, k)
         has_jumped = True
-        for band_round in range(MAX_BAND_CHANGES if band_count > 0 else 1):
+        for band_round in range(MAX_BAND_ROUNDS if band_count > 0 else 1):
             level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H)
             if not factor_cholesky(H, L, d):
                 return False
             if options[FOLLOWS_TARGET_VELOCITY] != 0.0 and m > 0:
                 for r in range(m):
                     desired_rates[r] = (past_error[r] - e[r]) / options[TIME_STEP]
-                unbounded_minimum(A, L, desired_rates, band, m, d, y_target)
+                unconstrained_minimum(A, L, desired_rates, band, m, d, y_target)
                 if band_round == 0 and not is_repeated:
                     target_motion[stage, n] = target_has_jumped(
                         column_table, options, B, y_target, n, d, target_motion, stage
@@ -380,7 +382,7 @@ def solve_levels(
                 has_jumped = target_motion[stage, n] != 0.0
             for r in range(m):
                 desired_rates[r] = -gains[first_row + r] * (e[r] if has_jumped else past_error[r])
-            unbounded_minimum(A, L, desired_rates, band, m, d, y_goal)
+            unconstrained_minimum(A, L, desired_rates, band, m, d, y_goal)
             extra_damping = (
                 CURVATURE_BOUND * remaining_rate(A, desired_rates, band, m, d, y_goal) / gain if m > 0 else 0.0
             )
@@ -388,11 +390,11 @@ def solve_levels(
                 level_hessian(A, band, B, m, n, d, damping + extra_damping, is_orthonormal, H)
                 if not factor_cholesky(H, L, d):
                     return False
-                unbounded_minimum(A, L, desired_rates, band, m, d, y_goal)
+                unconstrained_minimum(A, L, desired_rates, band, m, d, y_goal)
             share = feasible_speed_share(column_table, options, B, y_goal, n, d, gain) if m > 0 else 1.0
             for r in range(m):
                 desired_rates[r] = -row_rate(A_columns, r, base, n)
-            unbounded_minimum(A, L, desired_rates, band, m, d, y)
+            unconstrained_minimum(A, L, desired_rates, band, m, d, y)
             for j in range(d):
                 y[j] += share * y_goal[j]
                 if not has_jumped:

@@ -1,9 +1,9 @@
 """One time step of the tracker: residuals, bounds, velocities, and the next configuration with all loops closed.
 
 Gaussian elimination with complete pivoting splits the columns into independent and dependent ones, to first order; the
-dependent columns also close the loops after a step. Columns without velocity and acceleration limits become dependent
-first, if their pivots are large enough. So if the number of limited columns is at most the number of dofs of the
-mechanism, they are usually independent and exactly within their limits.
+dependent columns also close the loops after a step. Columns with neither velocity nor acceleration limits become
+dependent first, if their pivots are large enough. So if the number of limited columns is at most the number of dofs of
+the mechanism, they are usually independent and exactly within their limits.
 
 The letters of the code: M is the Jacobian of the hard rows, m the number of these rows and r the index of a row, n the
 number of columns and v the index of a column. u is the index of a column within a block. B (n, d) maps the d
@@ -87,7 +87,7 @@ def best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_co
 
 @subroutine
 def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, pivot_columns, pivot_of_column):
-    """Reduce M to upper triangular form in the order of its pivots, and return their number.
+    """Reduce M to upper triangular form in the order of its pivots, and return the number of pivots.
 
     Args:
         vectors, indices: work arrays.
@@ -172,7 +172,7 @@ def free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, B)
 
 @subroutine
 def add_closure_step(M, K, n, pivot_count, pivot_rows, pivot_columns, e, step):
-    """Add to `step` the motion of the dependent columns that makes the residual e zero; e is overwritten."""
+    """Add to `step` the motion of the dependent columns that makes e zero, to first order; e is overwritten."""
     for s in range(pivot_count):
         for later_s in range(s + 1, pivot_count):
             factor = K[pivot_rows[later_s], s]
@@ -440,7 +440,7 @@ def tracking_step(
             indices[INDEX_COLUMN_OF_PIVOT],
             indices[INDEX_PIVOT_OF_COLUMN],
         )
-        M, B, free_velocities = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
+        M, B, loop_basis = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
         m = gather_hard_rows(ints, floats, M, n)
         pivot_count = eliminate_hard_rows(
             vectors,
@@ -454,7 +454,7 @@ def tracking_step(
             pivot_columns,
             pivot_of_column,
         )
-        d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, free_velocities)
+        d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, loop_basis)
         rates, linear_rates, curvature_rates = (
             vectors[VECTOR_RATES],
             vectors[VECTOR_LINEAR_RATES],
@@ -468,7 +468,7 @@ def tracking_step(
             for v in range(n):
                 rates[v] = 0.0 if is_braking else curvature_rates[v]
                 for j in range(d):
-                    B[v, j] = free_velocities[v, j]
+                    B[v, j] = loop_basis[v, j]
             if is_braking:
                 is_feasible = find_braking_velocities(
                     column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, rates, n
@@ -504,7 +504,7 @@ def tracking_step(
                     for v in range(n):
                         rates[v] = curvature_rates[v]
                         for j in range(d):
-                            B[v, j] = free_velocities[v, j]
+                            B[v, j] = loop_basis[v, j]
                 if not is_feasible and is_relaxed:  # only rounding makes relaxed bounds infeasible
                     is_feasible = True
                     for v in range(n):
