@@ -118,8 +118,8 @@ class GradientAndBounds:
 class JacobianTranspose(Method):
     """Jacobian transpose method: joints move as if the error were a force that pulls the end effector.
 
-    A step is cheap and does not grow near singular poses, but many steps are needed. Rotation errors are rotation
-    vectors, not Euler angles, so a short step decreases the cost at every orientation.
+    A step is cheap and needs no inverse, but many steps are needed. Rotation errors are rotation vectors, not Euler
+    angles, so a short step decreases the cost at every orientation.
 
     Attributes:
         step: alpha in the papers. "optimal": the best length for a linear mechanism, Buss 2009, section 5. A number:

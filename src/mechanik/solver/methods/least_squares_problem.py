@@ -47,8 +47,8 @@ class LeastSquaresProblem:
             name.
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
-        n: number of columns; each column is a dof that the residuals depend on. Dofs that are locked for
-            a call have columns of zeros.
+        n: number of columns; each column is a dof that the residuals depend on. Dofs that are locked for a call have
+            columns of zeros.
         x: state of the method: q (nq,), then internal entries, such as slack variables of bands.
         residual: required residual at x, (m,): closures first, then goals.
         jacobian: Jacobian of `residual`, (m, n).
@@ -59,7 +59,7 @@ class LeastSquaresProblem:
         column_x: index in x of each column, (n,); negative for the columns of spherical joints.
         scale: change of x for a unit of each column, (n,): 1 rad or the characteristic length in m, times the mobility
             weight of the dof.
-        scalar_columns: mask of the columns of scalar dofs, (n,); False for spherical joints, which have no limits.
+        scalar_columns: mask of the columns of scalar dofs, (n,); False for spherical joints.
         q_lower, q_upper: limits of this solve, (nq,).
         deadline: time of `time.perf_counter`, s; methods with long iterations check the deadline.
         cache: data about the mechanism that a method stores for the next call.
