@@ -57,7 +57,7 @@ def test_records_are_written_to_a_partial_file_until_finished(tmp_path):
     recorder = RecordWriter(path, ABOUT)
     recorder.write([attempt(0)])
     assert path.read_text() == "previous content"
-    assert same(read_records(partial_path(path), is_part=True)[0], [attempt(0)])
+    assert same(read_records(partial_path(path), is_partial=True)[0], [attempt(0)])
     recorder.write([attempt(1)])
     recorder.finish()
     assert same(read_records(path)[0], [attempt(0), attempt(1)])
@@ -70,7 +70,7 @@ def test_truncated_line_is_skipped_in_a_partial_file_and_an_error_in_a_finished_
     write_records(path, [attempt(k) for k in range(50)], ABOUT)
     data = path.read_bytes()
     path.write_bytes(data[:-cut])
-    records, _ = read_records(path, is_part=True)
+    records, _ = read_records(path, is_partial=True)
     assert same(records, [attempt(k) for k in range(len(records))])
     assert len(records) < 50 or cut < 8  # the last bytes of a gzip file are a checksum, not data
     with pytest.raises(FormatError):

@@ -46,7 +46,7 @@ def test_every_case_has_a_row_with_results(short):
 
 
 def test_verified_solutions_are_within_tolerances_and_limits(short):
-    verified = [record for record in short.trials if record.verified]
+    verified = [record for record in short.records if record.verified]
     assert len(verified) > 100
     for record in verified:
         assert record.position_error <= 1e-4 * (1 + 1e-6)
@@ -56,7 +56,7 @@ def test_verified_solutions_are_within_tolerances_and_limits(short):
 
 
 def test_first_attempt_within_the_budget_counts_as_success_within_the_budget(short):
-    for record in short.trials:
+    for record in short.records:
         if record.kind in (ATTEMPT, TRACK) and record.verified and record.seconds <= 0.02:
             assert record.in_budget
         if record.in_budget:
@@ -72,7 +72,7 @@ def test_default_solver_meets_limits_and_reaches_every_closed_chain_pose(short):
 
 
 def test_convergence_curves_are_monotone(short):
-    curves = [record for record in short.trials if record.kind == CURVE]
+    curves = [record for record in short.records if record.kind == CURVE]
     assert len(curves) >= 0.9 * len(short.rows)
     for record in curves:
         assert len(record.curve_errors) == len(record.curve_iterations)
@@ -81,7 +81,7 @@ def test_convergence_curves_are_monotone(short):
 
 
 def test_call_at_the_target_is_timed_and_makes_no_iteration(short):
-    idle = [record for record in short.trials if record.kind == CALL]
+    idle = [record for record in short.records if record.kind == CALL]
     assert len(idle) == len(short.rows)
     assert all(record.seconds > 0 for record in idle)
     for task in TASKS:
@@ -113,7 +113,7 @@ def test_outcome_of_an_attempt_is_deterministic(short):
     )  # fmt: skip
 
     def outcomes(comparison):
-        attempts = [record for record in comparison.trials if record.kind in (ATTEMPT, TRACK)]
+        attempts = [record for record in comparison.records if record.kind in (ATTEMPT, TRACK)]
         return {(*record.case_key, record.target): (record.verified, record.iterations) for record in attempts}
 
     before, after = outcomes(short), outcomes(again)

@@ -159,10 +159,10 @@ def test_refusal_is_shown_with_its_reason_and_counts_as_failure_in_the_mean():
     assert rows[1].unsupported_reason == reason
     assert reason in text_table(rows, {})
     assert f"`lm` {reason}" in markdown_table(rows, {})
-    assert success_matrix(rows, {})[2] == {("lm", "7r"): 0.5}
+    assert success_matrix(rows)[2] == {("lm", "7r"): 0.5}
     unsupported = summarise([record(kind=UNSUPPORTED, note=reason)])
-    assert success_matrix(unsupported, {})[2] == {("lm", "7r"): None}
-    assert "unsupported" in overview_text(unsupported, {})
+    assert success_matrix(unsupported)[2] == {("lm", "7r"): None}
+    assert "unsupported" in overview_text(unsupported)
 
 
 @pytest.mark.parametrize(

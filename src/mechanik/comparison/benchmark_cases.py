@@ -25,8 +25,8 @@ from mechanik.solver import Solver
 from mechanik.spatial.array import Array
 
 PERTURBATION_SIZE = 0.3
-"""Largest perturbation of a dof from home, before the loops are closed again: rad for a rotation, ratio to a third of
-the reach for a translation."""
+"""Largest perturbation of a dof, before the loops are closed again: rad for a rotation, ratio to a third of the reach
+for a translation."""
 PERTURBATIONS_PER_SAMPLE = 40
 """Largest number of perturbations per requested sample, for mechanisms with loops."""
 
@@ -36,14 +36,14 @@ def sample_configurations(
 ) -> Array:
     """Sample configurations (count, nq) within the limits, with all loops closed.
 
-    Without loops the samples are uniform. With loops, each sample is a random perturbation of the home configuration
-    whose loops are closed again.
+    Without loops the samples are uniform. With loops, each sample is a random perturbation of the current configuration
+    of the mechanism, whose loops are closed again.
 
     Args:
         spread: largest perturbation of a dof, in the units of `PERTURBATION_SIZE`; only used with loops.
 
     Raises:
-        NotSolved: the loops of too few samples can be closed.
+        NotSolved: the loops cannot be closed near the current configuration, or in too few samples.
     """
     mechanism = robot.mechanism
     if not mechanism.closures:
@@ -88,9 +88,9 @@ class LoopCloser:
 def robot_reach(robot: BenchmarkRobot) -> float:
     """Return the reach of the robot, m: the largest reach of its tip links.
 
-    The reach of a tip link is the sum of all lengths and of the largest prismatic displacements along the chain, or the
-    current distance from the world origin if that is larger. Prismatic joints without limits are not counted; without
-    such joints the reach is a bound on the distance from the base.
+    The reach of a tip link is the sum of all lengths and of the largest displacements of translations along the chain,
+    or the current distance from the world origin if that is larger. Translations without limits are not counted; if
+    there are none, the reach of a mechanism without loops is a bound on the distance from the base.
     """
     return max(_tip_link_reach(robot, tip_link) for tip_link in robot.tip_links)
 
@@ -227,9 +227,9 @@ def closure_jacobian(robot: BenchmarkRobot, q: Array) -> Array:
 
 def _null_space(J: Array) -> Array:
     """Return an orthonormal basis (n, k) of the null space of J (m, n)."""
-    _, singular_values, V = np.linalg.svd(J)
+    _, singular_values, V_transposed = np.linalg.svd(J)
     rank = int(np.sum(singular_values > 1e-9 * singular_values[0])) if len(singular_values) else 0
-    return V[rank:].T
+    return V_transposed[rank:].T
 
 
 RESTART_COUNT = 64
@@ -245,7 +245,8 @@ PATH_STEP_SHARE = 0.01
 OUT_OF_REACH_DISTANCES = (1.1, 1.6)
 """Range of the first distance that is tested for a target out of reach, from the base; ratio to the reach."""
 MAX_DISTANCE_TEST_COUNT = 12
-"""Largest number of distances that are tested for a target out of reach; each is 1.5 times the previous distance."""
+"""Largest number of distances that are tested for a target out of reach, with loops; each is 1.5 times the previous
+distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -521,6 +522,9 @@ def _solver_targets(target_poses: Array, direction: Array | None, uses_rotation:
 
 
 def _informative_axis(robot: BenchmarkRobot, configurations: Array) -> Array:
-    """Return the z axis of the tip link, or x if z has the same direction in all configurations (planar robots)."""
+    """Return the z axis, or the x axis if z of each tip link has the same direction in all configurations.
+
+    In a planar robot z is perpendicular to the plane.
+    """
     directions = robot.mechanism.poses(configurations, robot.tip_links)[..., :3, 2]
     return np.eye(3)[2] if np.ptp(directions, axis=0).max() > 1e-6 else np.eye(3)[0]

@@ -53,16 +53,20 @@ class BenchmarkRecord:
             "direction" the rotation error is the angle between the directions; it is NaN for targets that are only
             positions.
         distance: root of the sum of squared position errors of the tip links after one attempt, m. Infinite if limits,
-            loop closures or joint constraints are violated. Kind "reference": the smallest known distance.
-        budget_distance: out of reach: the smallest `distance` of all attempts within the budget. Other tasks: the same
-            root after the last attempt, also if limits, loop closures or joint constraints are violated; m.
-        closure_error: largest closure error, m or rad, or residual of a joint constraint, relative to its scale.
+            loop closures or joint constraints are violated. Kind "reference": the smallest distance that a long search
+            found.
+        budget_distance: task "out_of_reach": the smallest `distance` of all attempts within the budget, m. Other tasks:
+            the root of the sum of squared position errors after the last attempt, also if limits, loop closures or
+            joint constraints are violated; m.
+        closure_error: largest error of a loop closure, m or rad, or of a joint constraint; the error of a joint
+            constraint is its residual divided by its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
         step: largest joint step since the previous solution on the path; rad, or ratio to the reach.
         is_jump: whether this step is more than 5 times the largest reference step of the path.
         branch: index of the solution branch of the target; -1: none.
         curve_iterations: numbers of iterations, from 1.
-        curve_errors: median errors after these iterations, in the units of `Solution.history`.
+        curve_errors: medians over several targets of the smallest error up to these iterations, in the units of
+            `Solution.history`.
         note: reason of a refusal or an error.
 
     Example:
@@ -153,12 +157,12 @@ class RecordWriter:
 
     Attributes:
         path: the final file.
-        part: the partial file.
+        partial_file: the partial file.
     """
 
     def __init__(self, path: str | Path, about: dict[str, Any]) -> None:
         self.path, self._about = Path(path), about
-        self.part = partial_path(self.path)
+        self.partial_file = partial_path(self.path)
         self._file: TextIO | None = None
 
     def write(self, records: Iterable[BenchmarkRecord]) -> None:
@@ -169,15 +173,15 @@ class RecordWriter:
         """
         try:
             if self._file is None:
-                self._file = _open_text(self.part, "w")
-                writer = csv.writer(self._file)
-                writer.writerow(RECORD_COLUMNS)
-                writer.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
-            writer = csv.writer(self._file)
-            writer.writerows([_format_field(getattr(record, name)) for name in RECORD_COLUMNS] for record in records)
+                self._file = _open_text(self.partial_file, "w")
+                csv_writer = csv.writer(self._file)
+                csv_writer.writerow(RECORD_COLUMNS)
+                csv_writer.writerow([HEADER_KIND, *[""] * (len(RECORD_COLUMNS) - 2), json.dumps(self._about)])
+            rows = ([_format_field(getattr(record, name)) for name in RECORD_COLUMNS] for record in records)
+            csv.writer(self._file).writerows(rows)
             self._file.flush()
         except OSError as error:
-            raise CannotSave(f"{self.part} cannot be written: {error.strerror}") from None
+            raise CannotSave(f"{self.partial_file} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """Close the partial file without removing it, so that the comparison can be resumed."""
@@ -190,7 +194,7 @@ class RecordWriter:
         self.write(())
         self.close()
         try:
-            os.replace(self.part, self.path)
+            os.replace(self.partial_file, self.path)
         except OSError as error:
             raise CannotSave(f"{self.path} cannot be written: {error.strerror}") from None
 
@@ -206,16 +210,16 @@ def write_records(path: str | Path, records: Iterable[BenchmarkRecord], about: d
     Raises:
         CannotSave: the file cannot be written.
     """
-    recorder = RecordWriter(path, about)
-    recorder.write(records)
-    recorder.finish()
+    writer = RecordWriter(path, about)
+    writer.write(records)
+    writer.finish()
 
 
-def read_records(path: str | Path, is_part: bool = False) -> tuple[list[BenchmarkRecord], dict[str, Any]]:
+def read_records(path: str | Path, is_partial: bool = False) -> tuple[list[BenchmarkRecord], dict[str, Any]]:
     """Read the records of a file, and the settings and machine in its header.
 
     Args:
-        is_part: whether the file may be truncated; then the first damaged line and all later lines are ignored.
+        is_partial: whether the file may be truncated; then the first damaged line and all later lines are ignored.
 
     Raises:
         FileMissing: the file cannot be read.
@@ -223,7 +227,7 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Benchmar
     """
     try:
         with _open_text(Path(path), "r") as file:
-            rows = _read_rows(file, path, is_part)
+            rows = _read_rows(file, path, is_partial)
     except gzip.BadGzipFile:
         raise FormatError(f"{path} is not a gzip file, although its name ends in .gz") from None
     except (UnicodeDecodeError, zlib.error, csv.Error) as error:
@@ -242,7 +246,7 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Benchmar
             try:
                 records.append(_parse_record(row))
             except (AttributeError, TypeError, ValueError):
-                if not is_part:
+                if not is_partial:
                     raise
                 break
     except (AttributeError, TypeError, ValueError) as error:
@@ -253,28 +257,28 @@ def read_records(path: str | Path, is_part: bool = False) -> tuple[list[Benchmar
 
 
 def _open_text(path: Path, mode: Literal["r", "w"]) -> TextIO:
-    """Open a text file, with gzip if its final name ends in .gz."""
+    """Open a text file, with gzip if its name without ".part" ends in .gz."""
     if path.name.removesuffix(".part").endswith(".gz"):
         return gzip.open(path, f"{mode}t", encoding="utf-8", newline="")  # type: ignore[return-value]
     return path.open(mode, encoding="utf-8", newline="")
 
 
-def _read_rows(file: TextIO, path: str | Path, is_part: bool) -> list[dict[str, str]]:
+def _read_rows(file: TextIO, path: str | Path, is_partial: bool) -> list[dict[str, str]]:
     """Read the rows of a file, up to its end or to the point where a gzip file is truncated.
 
     Args:
         path: path of the file, for the message.
-        is_part: whether a gzip file may be truncated.
+        is_partial: whether a gzip file may be truncated.
 
     Raises:
-        FormatError: a gzip file is truncated, but `is_part` is False.
+        FormatError: a gzip file is truncated, but `is_partial` is False.
     """
     rows: list[dict[str, str]] = []
     try:
         for row in csv.DictReader(file):
             rows.append(row)
     except EOFError:  # a truncated gzip file
-        if not is_part:
+        if not is_partial:
             raise FormatError(f"{path} is truncated; run the comparison again") from None
     return rows
 

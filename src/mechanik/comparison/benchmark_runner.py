@@ -1,7 +1,8 @@
 """Benchmark runner: run every solver on every task of every robot and record the measurements.
 
 The attempts on the targets of a case are timed before any of them is verified, so that verification does not disturb
-the timing; only the attempts that search for branches are verified at once. Recorded times are processor times.
+the timing. Only the attempts that search for branches are each verified before the next attempt. Recorded times are
+processor times.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def format_minutes(seconds: float) -> str:
 
 
 def make_progress(progress: bool | ComparisonProgress | None) -> ComparisonProgress:
-    """Return the progress function: a bar for True, no output for False, a bar for None if stderr is a terminal."""
+    """Return the progress function: a bar for True, no output for False, a bar for None if stderr is a terminal.
+
+    A function is returned unchanged.
+    """
     if callable(progress):
         return progress
     is_shown = sys.stderr is not None and sys.stderr.isatty() if progress is None else progress  # pyright: ignore[reportUnnecessaryComparison]
@@ -212,14 +216,14 @@ class CaseRunner:
 
     Attributes:
         case, solver, time_limits: as given to the constructor.
-        is_compiled: whether the solver is the default method, which runs without a time limit.
+        is_default_method: whether the method of the solver is the default method, which runs without a time limit.
         start_time: time of `time.perf_counter` at the end of `warm_up`, s.
     """
 
     def __init__(self, case: BenchmarkCase, solver: Solver, time_limits: TimeLimits) -> None:
         self.case, self.solver, self.time_limits = case, solver, time_limits
         # the default method is completely compiled; a time limit would cost more time than it saves
-        self.is_compiled = isinstance(solver.method, LevenbergMarquardt)
+        self.is_default_method = isinstance(solver.method, LevenbergMarquardt)
         self.start_time = time.perf_counter()
 
     def warm_up(self) -> None:
@@ -291,9 +295,9 @@ class CaseRunner:
         return tuple(map(float, iterations)), tuple(map(float, median_errors))
 
     def time_idle_call(self) -> float:
-        """Return the processor time of a call whose target is already met, s: the overhead around the iterations.
+        """Return the processor time of an idle call, whose target is already met; s.
 
-        The time is the median of IDLE_CALL_COUNT calls; NaN if the solver raises an exception.
+        This is the overhead around the iterations. The time is the median of IDLE_CALL_COUNT calls; NaN if the solver raises an exception.
         """
         target, q0, durations = start_targets(self.case), np.array(self.case.starts[0]), list[float]()
         for _ in range(IDLE_CALL_COUNT):
@@ -307,8 +311,11 @@ class CaseRunner:
         return float(np.median(durations))
 
     def _options(self, index: int, seconds: float) -> dict[str, Any]:
-        """Return the options of `Solver.solve` for a target: time limit and random generator; none if `is_compiled`."""
-        if self.is_compiled:
+        """Return the options of `Solver.solve` for a target: time limit and random generator.
+
+        The default method gets no options.
+        """
+        if self.is_default_method:
             return {}
         return {"max_seconds": max(seconds, 0.0), "rng": np.random.default_rng([self.time_limits.seed, index])}
 
@@ -536,7 +543,7 @@ def compare(
         command: command line of the call, for the report.
 
     Returns:
-        The comparison; `is_complete` is False if it was interrupted.
+        The comparison; `is_complete` is False if Ctrl-C ended it early.
 
     Raises:
         UnknownName: a solver, robot, task or link does not exist.
@@ -574,25 +581,25 @@ def compare(
     about["titles"] = {robot.name: robot.title for robot in selected_robots}
     earlier_records = _records_to_resume(csv, settings, solver_names) if resume else []
     wait_for_kernels(*TIMED_KERNELS, what="a comparison")
-    recorder = None if csv is None else RecordWriter(csv, about)
+    record_writer = None if csv is None else RecordWriter(csv, about)
     records, is_finished = list(earlier_records), False
     try:
-        if recorder is not None:
-            recorder.write(earlier_records)
+        if record_writer is not None:
+            record_writer.write(earlier_records)
         for case_records in _run_cases(
             selected_robots, task_names, solver_names, settings, make_progress(progress), earlier_records
         ):
             records += case_records
-            if recorder is not None:
-                recorder.write(case_records)
+            if record_writer is not None:
+                record_writer.write(case_records)
         is_finished = True
-        if recorder is not None:
-            recorder.finish()
+        if record_writer is not None:
+            record_writer.finish()
     except KeyboardInterrupt:
         pass
     finally:
-        if recorder is not None:
-            recorder.close()
+        if record_writer is not None:
+            record_writer.close()
     return Comparison(records, about, is_complete=is_finished)
 
 
@@ -648,7 +655,7 @@ def _records_to_resume(
     partial_file = partial_path(path)
     if not partial_file.exists() and not path.exists():
         return []
-    records, about = read_records(partial_file, is_part=True) if partial_file.exists() else read_records(path)
+    records, about = read_records(partial_file, is_partial=True) if partial_file.exists() else read_records(path)
     if about.get("settings") != asdict(settings):
         raise StructureError(
             f"{csv} contains a comparison with other settings, {about.get('settings')}; use these settings to finish "

@@ -38,7 +38,8 @@ class CaseVerification:
         position_error, rotation_error: largest errors of all tip links; m and rad. For the task "direction" the
             rotation error is the angle between the directions; it is NaN for targets that are only positions.
         distance: root of the sum of squared position errors of the tip links, m.
-        closure_error: largest closure error, m or rad, or joint constraint residual, relative to its scale.
+        closure_error: largest error of a loop closure, m or rad, or of a joint constraint; the error of a joint
+            constraint is its residual divided by its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
         are_constraints_met: whether limits, joint constraints and loop closures are met.
         success: whether the constraints are met and all tip links are at their targets.
@@ -120,8 +121,8 @@ def _loop_errors(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple
 
 DofMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BRANCH_SEPARATION = 0.05
-"""rad, or ratio to the reach: solutions that are closer are on the same branch; they differ because errors within the
-tolerances are allowed."""
+"""rad, or ratio to the reach: solutions that are closer are on the same branch. They differ only because errors within
+the tolerances are allowed."""
 BRANCH_TASKS = ("point", "direction", "pose")
 """Tasks that are searched for branches."""
 

@@ -1,4 +1,4 @@
-"""HTML report of a comparison: tables, a heat map and SVG plots in a single file that needs no network.
+"""HTML report of a comparison: heat maps, SVG plots and a table in a single file that needs no network.
 
 The plots show the error against iterations and against time, and the share of solved targets against time. Style and
 script of the page are constants of this module.
@@ -164,14 +164,14 @@ def _format_power(exponent: int) -> str:
     return f'10<tspan dy="-4" font-size="8">{exponent}</tspan>'
 
 
-def _svg_x(share: float) -> float:
-    """Return the horizontal SVG coordinate of a share (0 to 1) of the plot width."""
-    return LEFT + share * (WIDTH - RIGHT - LEFT)
+def _svg_x(fraction: float) -> float:
+    """Return the horizontal SVG coordinate of a fraction (0 to 1) of the plot width."""
+    return LEFT + fraction * (WIDTH - RIGHT - LEFT)
 
 
-def _svg_y(share: float) -> float:
-    """Return the vertical SVG coordinate of a share (0 to 1) of the plot height."""
-    return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
+def _svg_y(fraction: float) -> float:
+    """Return the vertical SVG coordinate of a fraction (0 to 1) of the plot height, from the bottom."""
+    return HEIGHT - BOTTOM - fraction * (HEIGHT - BOTTOM - TOP)
 
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-9, 1e3
@@ -186,7 +186,7 @@ def case_plots(comparison: Comparison, robot: str, task: str, solver_indices: di
     Args:
         solver_indices: index by name of the solver, which selects colour and dash pattern.
     """
-    case_records = [record for record in comparison.trials if (record.robot, record.task) == (robot, task)]
+    case_records = [record for record in comparison.records if (record.robot, record.task) == (robot, task)]
     plots = _convergence_plots(comparison, case_records, solver_indices)
     if task != OUT_OF_REACH:
         plots.append(("success against time", _success_plot(comparison, case_records, solver_indices)))
@@ -238,7 +238,7 @@ def _convergence_plots(
 
 
 def _success_plot(comparison: Comparison, records: Sequence[BenchmarkRecord], solver_indices: dict[str, int]) -> str:
-    """Return a plot of the share of targets that are solved within the budget against time."""
+    """Return a plot of the share of targets that are solved against time, up to the time budget."""
     budget = float(comparison.about.get("settings", {}).get("budget", math.nan))
     lines: list[PlotLine] = []
     times: list[float] = []
@@ -335,13 +335,13 @@ ALL_TASKS = "all tasks"
 HEAT_NOTE = (
     "<p>Percent of targets with a verified solution; for targets out of reach, with a solution as close as the closest "
     "known solution. In the mean over all tasks, an unsupported task counts as 0. A hatched field means that the "
-    "solver supports no task. Move the pointer over a field to see its confidence interval.</p>"
+    "solver supports none of the selected tasks. Move the pointer over a field to see the confidence intervals.</p>"
 )
 PLOT_NOTE = (
     "<p>The error is the smallest weighted error so far in one attempt; lengths are relative to the size of the "
-    "mechanism. The plots show the median over successful attempts, or over all attempts if none succeeds. The time is "
-    "the time of an idle call plus the number of iterations times the median time of an iteration; it does not include "
-    "the recording of errors.</p>"
+    "mechanism. The plots of the error show the median over successful attempts, or over all attempts if none "
+    "succeeds. Their time is the time of an idle call plus the number of iterations times the median time of an "
+    "iteration; it does not include the recording of errors.</p>"
 )
 
 
@@ -417,7 +417,7 @@ def _heat_maps(comparison: Comparison) -> str:
 
 def _heat_map(comparison: Comparison, rows: Sequence[ComparisonRow]) -> str:
     """Return a heat map of the success rates within the budget, by solver and robot, as an HTML table."""
-    solvers, robots, means = success_matrix(rows, comparison.titles)
+    solvers, robots, means = success_matrix(rows)
     header_cells = "".join(f"<th>{escape(comparison.titles.get(robot, robot))}</th>" for robot in robots)
     lines: list[str] = []
     for solver in solvers:

@@ -72,16 +72,16 @@ class ComparisonRow:
         first_attempt, within_budget: number of verified successes after one attempt, and with restarts within the
             budget. Out of reach: number of optimal solutions, see `OPTIMALITY_MARGIN`.
         first_attempt_interval, within_budget_interval: Wilson 95 % confidence intervals of the success rates.
-        iterations: median over successful attempts.
+        iterations: median over successful first attempts.
         call_seconds: processor time of a call whose target is already met, s.
         iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median, s.
         median_seconds, p99_seconds: median and 99th percentile of the processor time to a verified solution, s; a
             failure counts as infinite. Out of reach: time of one attempt.
         position, rotation: medians of the errors after one attempt, as the verification computes them; m and rad.
-        false_claims: number of attempts with a reported success that the verification does not confirm.
+        false_claims: number of first attempts with a reported success that the verification does not confirm.
         violations, worst_violation: number of first attempts that end outside the limits, and the largest violation;
             m or rad.
-        worst_gap: largest `closure_error` of attempts with a reported success; None: no success was reported.
+        worst_gap: largest `closure_error` of first attempts with a reported success; None: no success was reported.
         jumps: number of steps along paths that are more than 5 times the largest reference step of the path.
         optimality: out of reach: median of the ratio of the distance to the smallest known distance; 1 is best.
         branches, branches_known: number of solution branches found from many starts by this solver, and by all solvers
@@ -318,7 +318,6 @@ def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
 
 def success_matrix(
     rows: Sequence[ComparisonRow],
-    titles: Mapping[str, str],
     value: Callable[[ComparisonRow], float] = lambda row: row.within_budget_share,
 ) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
     """Return solvers, robots, and the mean of `value` over the tasks for each pair of solver and robot.
@@ -326,7 +325,6 @@ def success_matrix(
     An unsupported task counts as 0. The mean is None if all tasks are unsupported.
 
     Args:
-        titles: not used.
         value: function of a row; by default the success rate within the budget.
     """
     solvers = list(dict.fromkeys(row.solver for row in rows))
@@ -341,9 +339,9 @@ def success_matrix(
     return solvers, robots, means
 
 
-def overview_text(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
+def overview_text(rows: Sequence[ComparisonRow]) -> str:
     """Format the success rates within the budget, in percent, as a text table of solvers and robots."""
-    solvers, robots, means = success_matrix(rows, titles)
+    solvers, robots, means = success_matrix(rows)
     if not solvers:
         return ""
     widths, solver_width = [max(5, len(robot)) for robot in robots], max(map(len, solvers))
@@ -383,7 +381,7 @@ def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], hea
 
 def markdown_overview(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
     """Format the success rates within the budget, in percent, as a Markdown table of solvers and robots."""
-    solvers, robots, means = success_matrix(rows, titles)
+    solvers, robots, means = success_matrix(rows)
     return markdown_lines(
         ["solver", *(titles.get(robot, robot) for robot in robots)],
         [[f"`{solver}`", *(format_percent(means[solver, robot]) for robot in robots)] for solver in solvers],
@@ -391,7 +389,10 @@ def markdown_overview(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) 
 
 
 def markdown_by_task(rows: Sequence[ComparisonRow]) -> str:
-    """Format the success rates at the first attempt and within the budget, in percent, by solver and task."""
+    """Format the success rates at the first attempt and within the budget, in percent, by solver and task.
+
+    They are means over the robots, see `mean_over_robots`.
+    """
     tasks = list(dict.fromkeys(row.task for row in rows))
     lines: list[list[str]] = []
     for solver in dict.fromkeys(row.solver for row in rows):
@@ -485,7 +486,7 @@ class Comparison:
     """Result of `compare`: records, summary rows, tables and reports.
 
     Attributes:
-        trials: all records.
+        records: all records.
         about: settings, machine, command, and titles of the robots.
         is_complete: False if the comparison was interrupted.
 
@@ -500,8 +501,8 @@ class Comparison:
         1
     """
 
-    def __init__(self, trials: Sequence[BenchmarkRecord], about: dict[str, Any], is_complete: bool = True) -> None:
-        self.trials, self.about, self.is_complete = tuple(trials), about, is_complete
+    def __init__(self, records: Sequence[BenchmarkRecord], about: dict[str, Any], is_complete: bool = True) -> None:
+        self.records, self.about, self.is_complete = tuple(records), about, is_complete
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Comparison:
@@ -520,14 +521,14 @@ class Comparison:
         def count_text(noun: str) -> str:
             return format_count(len({getattr(row, noun) for row in self.rows}), noun)
 
-        record_count = format_count(len(self.trials), "record")
+        record_count = format_count(len(self.records), "record")
         counts = f"{count_text('solver')}, {count_text('robot')}, {count_text('task')}; {record_count}"
         return f"<comparison of {counts}{'' if self.is_complete else '; interrupted'}>"
 
     @cached_property
     def rows(self) -> tuple[ComparisonRow, ...]:
         """Summary rows: a row for each solver on each task of each robot."""
-        return summarise(self.trials)
+        return summarise(self.records)
 
     @property
     def titles(self) -> dict[str, str]:
@@ -578,7 +579,7 @@ class Comparison:
 
     def overview(self) -> str:
         """Return a text table of the success rates within the budget by solver and robot: means over tasks, percent."""
-        return overview_text(self.rows, self.titles)
+        return overview_text(self.rows)
 
     def markdown(self) -> str:
         """Return the overview and the whole table in Markdown."""
@@ -590,7 +591,7 @@ class Comparison:
         Args:
             path: path of the file; compressed if it ends in .gz. An existing file is replaced.
         """
-        write_records(path, self.trials, self.about)
+        write_records(path, self.records, self.about)
 
     def to_html(self, path: str | Path) -> None:
         """Write a report to a single HTML file: tables, a heat map, convergence, success against time.
