@@ -1,8 +1,8 @@
-"""Puts into what is built what is not in git: the studio's page, and kernels as machine code.
+"""Build hook of hatchling: builds the studio's page and prebuilt kernels, which are not in git.
 
-The page is in wheels, editable installs and source distributions; a source distribution carries the built page beside
-its sources, so that a wheel made from it needs no Node. Machine code is in wheels if MECHANIK_PREBUILT=1 is in the
-environment; such a wheel is for one platform and all Python versions. Without it wheels are pure Python.
+The page is in wheels, editable installs and source distributions. A source distribution contains the built page and its
+sources, so a wheel can be built from it without Node. Prebuilt kernels are in wheels if MECHANIK_PREBUILT=1 is in the
+environment; such a wheel is for one platform and Python 3.11 or later. Other wheels are pure Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PYTHON_TAG = "cp311-abi3"
 
 
 class BuildHook(BuildHookInterface[Any]):
-    """Builds the page unless it is up to date or unwanted, and kernels if they are wanted."""
+    """Hook that builds the page unless it is up to date or unwanted, and prebuilt kernels for wheels if requested."""
 
     PLUGIN_NAME = "custom"
 
@@ -44,7 +44,7 @@ class BuildHook(BuildHookInterface[Any]):
     # ---- the page -------------------------------------------------------------------------
 
     def _page_dependencies(self) -> list[str]:
-        """Node from PyPI, only where the page has to be built and there is none on PATH that fits."""
+        """Return the PyPI package of Node if the page must be built and no suitable Node is on PATH."""
         page = _page_builder(self.root)
         if page.is_page_skipped() or page.is_up_to_date():
             return []
@@ -54,15 +54,15 @@ class BuildHook(BuildHookInterface[Any]):
     def _build_page(self) -> None:
         page = _page_builder(self.root)
         if page.is_page_skipped():
-            self.app.display_warning(f"{page.SKIP_PAGE_VARIABLE} is set: this is Mechanik without the studio's page")
+            self.app.display_warning(f"{page.SKIP_PAGE_VARIABLE} is set: Mechanik is built without the studio's page")
             return
         try:
             page.build(self.app.display_info)
         except page.PageError as error:
             self.app.abort(
                 f"The studio's page cannot be built: {error}\n"
-                "npm needs its registry once, to fetch three, uPlot and Vite. "
-                f"{page.SKIP_PAGE_VARIABLE}=1 in the environment builds all of Mechanik but the studio's page."
+                "The first build of the page needs a connection to the registry of npm. "
+                f"With {page.SKIP_PAGE_VARIABLE}=1 in the environment, Mechanik is built without the studio's page."
             )
 
     # ---- kernels --------------------------------------------------------------------------
@@ -71,31 +71,33 @@ class BuildHook(BuildHookInterface[Any]):
         return self.target_name == "wheel" and os.environ.get(PREBUILT, "") not in ("", "0")
 
     def _build_kernels(self) -> Path:
-        """The extension, below `build/kernels`, where the next build finds it while the sources stay as they are."""
+        """Build the extension of prebuilt kernels unless it is up to date, and return its file."""
         self.app.display_info("building kernels; some minutes unless they are up to date")
-        done = subprocess.run([sys.executable, "-m", "kernel_build"], cwd=self.root, stdout=subprocess.PIPE, text=True)
-        self.app.display_info(done.stdout)
-        if done.returncode:
+        process = subprocess.run(
+            [sys.executable, "-m", "kernel_build"], cwd=self.root, stdout=subprocess.PIPE, text=True
+        )
+        self.app.display_info(process.stdout)
+        if process.returncode:
             self.app.abort(
                 "The kernels cannot be built; a C compiler is needed. "
-                f"Without {PREBUILT} in the environment a wheel of Python alone is built."
+                f"Without {PREBUILT} in the environment, a wheel of pure Python is built."
             )
-        return Path(done.stdout.splitlines()[-1])
+        return Path(process.stdout.splitlines()[-1])
 
 
 def platform_tag() -> str:
-    """The platform of a wheel that is built here, such as `linux_x86_64`."""
+    """Return the platform tag of a wheel that is built on this machine, such as `linux_x86_64`."""
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
     return platform.replace("universal2", os.uname().machine) if platform.startswith("macosx") else platform
 
 
 def _page_builder(root: str) -> ModuleType:
-    """`build_page.py`, which stands with what it builds and is no part of the package that is installed."""
+    """Load `build_page.py` by its path, since its folder is not a package."""
     path = Path(root, "src", "mechanik", "studio", "web", "build_page.py")
     spec = importlib.util.spec_from_file_location("mechanik_build_page", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where its dataclasses look for it
+    sys.modules[spec.name] = module  # its dataclasses look up their module there
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""Build the extension of prebuilt kernels, and print the path of its file: python -m kernel_build --out FOLDER"""
+"""Build the extension of prebuilt kernels, and print the path of its file last: python -m kernel_build --out FOLDER"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel_build.levels import default_levels, level  # noqa: E402
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m kernel_build", description=__doc__)
     parser.add_argument("--out", type=Path, default=default_folder(), help="build folder (default: %(default)s)")
-    parser.add_argument("--level", action="append", help="for example x86-64-v3, x86-64 or host; repeatable")
+    parser.add_argument("--level", action="append", help="such as x86-64-v3, x86-64 or host; repeatable, best first")
     parser.add_argument("modules", nargs="*", help="kernel modules (default: all)")
     options = parser.parse_args()
     levels = [level(name) for name in options.level] if options.level else default_levels()

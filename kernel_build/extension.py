@@ -23,9 +23,9 @@ LIMITED_API = "0x030B0000"
 LETTERS = {"f8": "d", "f4": "f", "i8": "q", "b1": "?"}
 """Letters of argument types in `kernels.c`, by their codes in signatures."""
 MAX_FILES_PER_KIND = 8
-"""Largest number of object files, of generated folders and of extension folders in the build folder.
+"""Largest number of object files, of generated folders and of extension folders that remain in the build folder.
 
-It is enough for a few levels and branches of the sources.
+It is enough for all levels of a few git branches.
 """
 RESULTS = {"void": "", "f8": "d", "i8": "q", "b1": "?", "UniTuple(f8, 2)": "dd"}
 """Letters of result types in `kernels.c`, by the result types of signatures."""

@@ -14,8 +14,8 @@ class Level:
     Attributes:
         name: name of the level for users ("x86-64-v3").
         cpu: name of a processor in LLVM; None for the processor of this machine with all its instructions.
-        modules: kernel modules that are compiled for this level; other modules are taken from the next level. Empty:
-            all modules.
+        modules: kernel modules that are compiled for this level; other modules are taken from the next level that has
+            them. Empty: all modules.
         missing_features: LLVM features of the processor `cpu` that the level does not have.
     """
 
@@ -44,8 +44,8 @@ class Level:
 HOST = Level("host", None)
 """The processor of this machine: results have the same bits as those of JIT-compiled kernels."""
 V4 = Level("x86-64-v4", "x86-64-v4", ("lane_kernel",))
-"""Batches are 1.17 times as fast as on x86-64-v3 (panda, 10,000 rows, AMD EPYC with AVX-512).
-Single solves are equally fast."""
+"""Only the kernel of batches is compiled for this level: batches are 1.17 times as fast as on x86-64-v3 (panda, 10,000
+rows, AMD EPYC with AVX-512), and single solves are equally fast."""
 V3 = Level(
     "x86-64-v3",
     "znver2",

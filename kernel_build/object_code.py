@@ -1,10 +1,11 @@
-"""Compile kernels to an object file for the processor that environment variables set, in a separate process.
+"""Compile kernels to an object file for the processor that environment variables set; runs in a process of its own.
 
 Each kernel is compiled as the JIT compiler would, up to optimised LLVM code. The code of all kernels is linked into
-one module, in which only the entries are visible from outside. An entry takes its arguments as a row of 64-bit values,
-so that one C function (`kernels.c`) can check the arguments of any kernel and call the kernel:
+one module, in which only one function for each kernel is visible from outside: its entry. An entry takes the arguments
+as a row of 64-bit values, so that one C function (in `kernels.c`) can check the arguments of any kernel and call the
+kernel:
 
-    int32_t entry(const int64_t *arguments, int64_t *results, const Failure **failure)
+    int32_t entry(const int64_t *arguments, int64_t *results, Failure **failure)
 
 A number is one value. An array is the address of its data, and then its lengths. An entry returns 0, or another number
 after an exception, which `failure` then describes.
@@ -46,14 +47,14 @@ SYSTEM_FUNCTIONS = {
     "hypot", "fmod", "floor", "ceil",
 }  # fmt: skip
 """Functions of every C library."""
-UNCALLED_PREFIXES = ("Py", "_Py", "numba_gil_", "numba_unpickle")
-"""Prefixes of functions of Python and Numba that are never called here. Numba would call them to write shapes of arrays
-into the message of an exception, and to find a kernel whose address is not given."""
+UNUSED_PREFIXES = ("Py", "_Py", "numba_gil_", "numba_unpickle")
+"""Prefixes of functions and variables of Python and Numba that are never used here. Numba would use them to write
+shapes of arrays into the message of an exception, and to find a kernel whose address is not given."""
 I32, I64, DOUBLE, BYTES = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
 
 
 def entry_name(level_identifier: str, module: str, kernel: str) -> str:
-    """Return the name of a kernel in an object file."""
+    """Return the name of the entry of a kernel in an object file."""
     return f"mechanik_{level_identifier}__{module.replace('.', '_')}__{kernel}"
 
 
@@ -124,7 +125,7 @@ def _compile_result(module: str, name: str) -> Any:
 
 
 def _entry_code(name: str, compile_result: Any, callees: list[Any]) -> str:
-    """Return the LLVM code of an entry: it takes a row of values and calls a kernel with Numba's calling convention.
+    """Return the LLVM code of an entry, which calls a kernel with Numba's calling convention.
 
     Args:
         name: name of the entry.
@@ -208,7 +209,7 @@ def _hide_symbols_except(linked_module: Any, entries: set[str]) -> None:
         (linked_module.global_variables, "@{} = global ptr null"),
     ):
         for name in [
-            symbol.name for symbol in group if symbol.is_declaration and symbol.name.startswith(UNCALLED_PREFIXES)
+            symbol.name for symbol in group if symbol.is_declaration and symbol.name.startswith(UNUSED_PREFIXES)
         ]:
             linked_module.link_in(llvm.parse_assembly(stub.format(name)))
     for symbol in (*linked_module.functions, *linked_module.global_variables):
