@@ -297,7 +297,8 @@ class CaseRunner:
     def time_idle_call(self) -> float:
         """Return the processor time of an idle call, whose target is already met; s.
 
-        This is the overhead around the iterations. The time is the median of IDLE_CALL_COUNT calls; NaN if the solver raises an exception.
+        This is the overhead around the iterations: the median of IDLE_CALL_COUNT calls, or NaN if the solver raises an
+        exception.
         """
         target, q0, durations = start_targets(self.case), np.array(self.case.starts[0]), list[float]()
         for _ in range(IDLE_CALL_COUNT):
