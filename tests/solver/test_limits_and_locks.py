@@ -446,3 +446,32 @@ def test_repeated_steps_reach_the_goal_of_a_closed_loop(name):
         assert all(error.position < 1e-9 for error in solution.closure_errors.values())
         q = solution.q
     assert solution.success
+
+
+@pytest.mark.parametrize("method", ["lm", "dls", "newton", "lbfgsb", "evolution"])
+@pytest.mark.parametrize("weight", [0.1, 10.0])
+def test_weight_of_a_spherical_joint_changes_the_path_but_not_the_convergence(method, weight):
+    """Once the weight was in the Jacobian but not in the step: 3 of 20 targets were solved."""
+    builder = mk.Builder("arm on a ball")
+    builder.spherical("ball", "ground", "link")
+    builder.revolute("shoulder", "link", "upper", at=(0, 0, 0.5), axis="y", value=0.4)
+    builder.revolute("elbow", "upper", "fore", at=(0, 0, 0.5), axis="y", value=0.6)
+    builder.fixed("wrist", "fore", "tool", at=(0, 0, 0.5))
+    mechanism = builder.build()
+    rng = np.random.default_rng(0)
+    targets = [mechanism.pose("tool", mechanism.space.random(rng))[:3, 3] for _ in range(20)]
+    goal = mk.PositionGoal("tool", targets[0])
+    solver = mk.Solver(mechanism, goal, solver=method, weights={"ball": weight}, restarts=0)
+    solutions = [solver.solve(target, q0=mechanism.q) for target in targets]
+    assert all(solution.success for solution in solutions)
+    assert np.median([solution.iterations for solution in solutions]) < 40
+
+
+@pytest.mark.parametrize("weight", [0.1, 1.0, 10.0])
+def test_a_weighted_spherical_joint_reaches_its_target_in_a_few_steps(weight):
+    builder = mk.Builder("ball")
+    builder.spherical("ball", "ground", "link")
+    goal = mk.JointValues({"ball": mk.spatial.quaternion.exp([0.4, -0.3, 0.9])})
+    solution = mk.Solver(builder.build(), goal, weights={"ball": weight}, restarts=0).solve()
+    assert solution.success
+    assert solution.iterations <= 8

@@ -469,8 +469,9 @@ def bounded_step(
 def apply_step(ints, floats, x, out, clamps):
     """Write x moved by the table `step` to the offset `out`; with `clamps`, values are clamped to their bounds.
 
-    `x` and `out` are offsets in `floats` and may be equal. The three columns of a spherical joint are a rotation vector
-    (rx, ry, rz) in its own axes, rad; its quaternion (w0, x0, y0, z0) is multiplied by this rotation from the right.
+    `x` and `out` are offsets in `floats` and may be equal. The three columns of a spherical joint, times their scales,
+    are a rotation vector (rx, ry, rz) in its own axes, rad; its quaternion (w0, x0, y0, z0) is multiplied by this
+    rotation from the right.
     """
     column_x, sphericals, scale, lower = ints[AT_COLUMN_X], ints[AT_SPHERICAL], ints[AT_SCALE], ints[AT_LOWER]
     upper, step = ints[AT_UPPER], ints[AT_STEP]
@@ -484,7 +485,11 @@ def apply_step(ints, floats, x, out, clamps):
                 floats[out + k] = min(max(floats[out + k], floats[lower + v]), floats[upper + v])
     for i in range(ints[N_SPHERICAL]):
         k, v = ints[sphericals + 2 * i], ints[sphericals + 2 * i + 1]
-        rx, ry, rz = floats[step + v], floats[step + v + 1], floats[step + v + 2]
+        rx, ry, rz = (
+            floats[scale + v] * floats[step + v],
+            floats[scale + v + 1] * floats[step + v + 1],
+            floats[scale + v + 2] * floats[step + v + 2],
+        )
         half_angle2 = 0.25 * (rx * rx + ry * ry + rz * rz)
         if half_angle2 < 1e-6:
             half_sinc, cosine = 0.5 * (1.0 - half_angle2 / 6.0), 1.0 - 0.5 * half_angle2 * (1.0 - half_angle2 / 12.0)

@@ -466,6 +466,7 @@ def spherical_residual(ints, floats, b, x, residual, J):
         even_factor * ex * ez - 0.5 * ey, even_factor * ey * ez + 0.5 * ex, 1.0 - even_factor * (xx + yy),
     )  # fmt: skip
     first_joint_column = ints[block + FIRST_JOINT_COLUMN]
+    block_column = ints[AT_BLOCK_COLUMNS] + ints[block + FIRST_COLUMN] + first_joint_column
     for axis in range(3 if first_joint_column >= 0 else 0):
         add_column(
             floats,
@@ -473,7 +474,7 @@ def spherical_residual(ints, floats, b, x, residual, J):
             width,
             weight + first_row,
             mask,
-            1.0,
+            floats[ints[AT_SCALE] + ints[block_column + axis]],
             jacobian[axis],
             jacobian[3 + axis],
             jacobian[6 + axis],

@@ -115,7 +115,7 @@ def difference_gradient(
             for axis in range(3):
                 v = columns[i, axis]
                 if v >= 0:
-                    dof_change = d if is_spherical else d * floats[ints[AT_SCALE] + v]
+                    dof_change = d * floats[ints[AT_SCALE] + v]
                     w, x, y, z = (
                         floats[value_offset],
                         floats[value_offset + 1],

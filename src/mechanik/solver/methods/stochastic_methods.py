@@ -275,7 +275,7 @@ class Population:
         ]
         for k, column in self._quaternions:
             rotation = quaternion.multiply(quaternion.conjugate(x_a[:, k : k + 4]), x_b[:, k : k + 4])
-            steps[:, column : column + 3] = quaternion.log(rotation)
+            steps[:, column : column + 3] = quaternion.log(rotation) / self.problem.scale[column : column + 3]
         return steps
 
     def _move(self, indices: range, starts: Array, steps: Array) -> None:
