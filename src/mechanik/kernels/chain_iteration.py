@@ -135,7 +135,10 @@ def partial_residual(like, model, work, R, e0, e1, e2, e3, e4, e5, factor, half_
     e0, e1, e2 = multiply_by_slot_matrix(like, work, POSITION_ROW_MAP, e0, e1, e2)
     if model[ROTATION_KIND] == ROTATION_VECTOR:
         e3, e4, e5 = multiply_by_slot_matrix(like, work, ROTATION_ROW_MAP, e3, e4, e5)
-        angular_jacobian = rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2)
+        inverse_weight = 1.0 / rotation_weight if rotation_weight != 0.0 else 0.0
+        angular_jacobian = rotation_vector_jacobian(
+            e3 * inverse_weight, e4 * inverse_weight, e5 * inverse_weight, factor, half_cosine2
+        )
     else:
         bx, by, bz = model[TOOL_AXIS], model[TOOL_AXIS + 1], model[TOOL_AXIS + 2]
         x, y, z = (
