@@ -570,7 +570,7 @@ def with_contact_points(result, A, a, B, b, c, u, v, w, x, y, z, tolerance):
 
 @subroutine
 def separated_boxes(result, A, a, B, b, c, u, v, w, centre_a, x, y, z, tolerance):
-    """Return the distance result of separated boxes whose nearest points are not on the selected Minkowski face.
+    """Return the distance result of separated boxes if the selected Minkowski face may not give it.
 
     Args:
         result: the result of the selected face; its distance is a lower bound.

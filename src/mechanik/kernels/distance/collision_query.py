@@ -233,7 +233,7 @@ def measure_pair(
 
 
 @subroutine
-def measure_static(
+def measure_static_shape(
     shapes,
     points,
     bodies,
@@ -287,7 +287,7 @@ def measure_static(
 
 
 @subroutine
-def nearest_static(
+def nearest_static_bodies(
     shapes,
     points,
     bodies,
@@ -319,7 +319,7 @@ def nearest_static(
             is_checked[b, int(shapes[j, SHAPE_BODY]) - moving_count]
             and height_above_plane(shapes, j, work, centre_row, WORK_CENTRE) - radius < max_distance
         ):
-            count = measure_static(
+            count = measure_static_shape(
                 shapes,
                 points,
                 bodies,
@@ -367,7 +367,7 @@ def nearest_static(
                 pending_branches[pending_count, 0], pending_branches[pending_count, 1] = near_child, near_distance
                 pending_count += 1
         elif is_checked[b, int(shapes[j, SHAPE_BODY]) - moving_count]:
-            count = measure_static(
+            count = measure_static_shape(
                 shapes,
                 points,
                 bodies,
@@ -529,7 +529,7 @@ def query(
             centre_row = first_body + b
             count = 0
             if pair_lists[list_index, PARTNER_COUNT] < 0:
-                count = nearest_static(
+                count = nearest_static_bodies(
                     shapes, points, bodies, b, tree, is_checked, counts[FIRST_HALF_SPACE], nearest_distance,
                     is_one_result_enough, first_shape, centre_row, work, results, max_count, pending_branches,
                 )  # fmt: skip

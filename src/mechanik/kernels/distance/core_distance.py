@@ -452,11 +452,11 @@ def core_distance(a, U, b, V, T, W):
             return d, nx, ny, nz, ax, ay, az, ax - vx, ay - vy, az - vz
         depth = depth_along(a, U, b, V, T, nx, ny, nz)
         return refine_normal(a, U, b, V, T, W, nx, ny, nz, depth, size)
-    return penetration_depth(a, U, b, V, T, W)
+    return core_penetration(a, U, b, V, T, W)
 
 
 @subroutine
-def penetration_depth(a, U, b, V, T, W):
+def core_penetration(a, U, b, V, T, W):
     """Return the distance result of two overlapping cores, like `core_distance`.
 
     A polytope converges slowly on a round surface. So it is first expanded only until its faces bound the depth to

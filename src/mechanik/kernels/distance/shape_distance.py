@@ -147,7 +147,7 @@ def cell_distance_bound(points, field, c, r, box):
 PRISM_CORE = (HULL, 0.0, 0.0, 0.0, 0, 6)
 NO_CONTACT = (math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 MAX_LIFTS = 60
-"""Largest number of iterations of `depth_by_lifting`."""
+"""Largest number of iterations of `result_by_lifting`."""
 ZERO_LENGTH_RATIO = 1e-9
 """A distance below this share of the depth along z plus the edges of the cell counts as zero, and so does the z
 component of a unit normal below this value."""
@@ -169,7 +169,7 @@ def height_field_distance(points, field, b, V, T):
     box = bounding_box(b, V, T)
     distance, c, r, half = nearest_prism(points, field, b, V, T, box, Q, W)
     if distance == 0.0:
-        result = deepest_prism(points, field, b, V, T, box, Q, W)
+        result = field_penetration(points, field, b, V, T, box, Q, W)
         if result[0] < math.inf:
             return result
     x, y, z = write_prism(points, field, c, r, half, Q)
@@ -214,7 +214,7 @@ def prism_distance(points, field, c, r, half, b, V, T, Q, W, max_distance):
 
 
 @subroutine
-def deepest_prism(points, field, b, V, T, box, Q, W):
+def field_penetration(points, field, b, V, T, box, Q, W):
     """Return the distance result of a core that overlaps the height field; NO_CONTACT if no prism overlaps."""
     c0, c1, r0, r1 = cells_near(points, field, box, 0.0)
     column, row = c0, r0
@@ -249,20 +249,20 @@ def prism_penetration(points, field, c, r, half, b, V, T, Q, W, upper_bound):
     ny = orientation * (Q[1, 2] * Q[2, 0] - Q[1, 0] * Q[2, 2])
     nz = orientation * (Q[1, 0] * Q[2, 1] - Q[1, 1] * Q[2, 0])
     length = math.sqrt(nx * nx + ny * ny + nz * nz)
-    result = depth_along_normal(b, V, T, Q, nx / length, ny / length, nz / length)
+    result = result_along_normal(b, V, T, Q, nx / length, ny / length, nz / length)
     if result[0] >= upper_bound:
         return NO_CONTACT
     _, _, _, _, _, _, size = gjk_distance(PRISM_CORE, Q, b, V, T, W, 0.0, 0.0, 0.0, 1.0)
     if size > 0.0:
         return NO_CONTACT
-    candidate = depth_by_lifting(b, V, T, Q, W)
+    candidate = result_by_lifting(b, V, T, Q, W)
     if candidate[0] > result[0]:
         result = candidate
     wall_x, wall_y = boundary_side(half == 1, c, field[1]), boundary_side(half == 0, r, field[2])
     for k in range(3):  # the bottom, then the two walls of a prism that are perpendicular to x and y
         nx_outward, ny_outward, nz_outward = wall_x * (k == 1), wall_y * (k == 2), -1.0 * (k == 0)
         if nx_outward != 0.0 or ny_outward != 0.0 or nz_outward != 0.0:
-            candidate = depth_along_normal(b, V, T, Q, nx_outward, ny_outward, nz_outward)
+            candidate = result_along_normal(b, V, T, Q, nx_outward, ny_outward, nz_outward)
             if candidate[0] > result[0]:
                 result = candidate
     return translate_result(result, x, y, z)
@@ -277,7 +277,7 @@ def boundary_side(is_low, k, cell_count):
 
 
 @subroutine
-def depth_along_normal(b, V, T, Q, nx, ny, nz):
+def result_along_normal(b, V, T, Q, nx, ny, nz):
     """Return the distance result of a prism and a core along a given normal of the prism."""
     wx, wy, wz, ax, ay, az = difference_support(PRISM_CORE, Q, b, V, T, nx, ny, nz)
     d = -(wx * nx + wy * ny + wz * nz)
@@ -286,7 +286,7 @@ def depth_along_normal(b, V, T, Q, nx, ny, nz):
 
 
 @subroutine
-def depth_by_lifting(b, V, T, Q, W):
+def result_by_lifting(b, V, T, Q, W):
     """Return the distance result of a core in a prism, along the normal of the last separating plane of a lifted core.
 
     A lift is a translation of the core along z. Newton's method decreases it from above: each plane that separates core

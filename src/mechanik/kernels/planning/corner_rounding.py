@@ -60,7 +60,7 @@ def count_arc_pieces(previous_waypoint, corner, following_waypoint, previous_sha
 
 @subroutine
 def is_corner(previous_waypoint, corner, following_waypoint, previous_length, following_length, unit):
-    """Return whether the direction changes at the waypoint `corner`, given the lengths of both segments in units."""
+    """Return whether the direction changes at `corner`, given the lengths of both adjacent segments in units."""
     change_square = 0.0
     for k in range(corner.shape[0]):
         change = (

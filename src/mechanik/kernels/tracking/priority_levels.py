@@ -611,7 +611,7 @@ def increase_distances(
 
 
 @subroutine
-def separate_close_pairs(
+def bound_distance_rates(
     column_table,
     options,
     matrices,

@@ -21,7 +21,7 @@ from ..problem_layout import *
 from ..residuals import evaluate_residuals
 from .level_qp import *
 from .level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
-from .priority_levels import bound_rates, bounds_over_basis, separate_close_pairs, solve_levels, write_limit_codes
+from .priority_levels import bound_distance_rates, bound_rates, bounds_over_basis, solve_levels, write_limit_codes
 
 MIN_PIVOT = 1e-7
 """Rows with smaller pivots are linearly dependent. The entries of the Jacobian are scaled to the order of one. Larger
@@ -475,7 +475,7 @@ def tracking_step(
                 )
             else:
                 for repetition in range(2 if pair_row_count > 0 else 1):
-                    is_relaxed = separate_close_pairs(
+                    is_relaxed = bound_distance_rates(
                         column_table,
                         options,
                         matrices,
