@@ -255,8 +255,8 @@ class CaseSettings:
 
     Attributes:
         target_count: number of targets; for paths, the largest total number of points.
-        branch_target_count, branch_start_count: number of targets that are searched for branches, and number of starts
-            for each of them.
+        branch_target_count, branch_start_count: largest number of targets that are searched for branches, and number of
+            starts for each of them.
         tolerance, angle_tolerance: m and rad; a target is reached if its errors are not larger.
     """
 

@@ -1,4 +1,4 @@
-"""Robots of the benchmark: built-in robots of several classes, and mechanisms of the user."""
+"""Robots of the benchmark: built-in robots of several classes, and mechanisms of the user with their tip links."""
 
 from __future__ import annotations
 

@@ -470,8 +470,8 @@ class ComparisonSettings:
         longest: s of processor time for an attempt.
         patience: s of wall time for a solver on a task of a robot.
         tolerance, angle_tolerance: m and rad.
-        branch_targets, branch_starts: number of targets that are searched for branches, and number of starts for each
-            of them.
+        branch_targets, branch_starts: largest number of targets that are searched for branches, and number of starts
+            for each of them.
         seed: random seed.
     """
 

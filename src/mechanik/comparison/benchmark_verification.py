@@ -145,7 +145,7 @@ class SolutionBranches:
     """Solution branches that all solvers found so far; branch 0 of a target is its reference configuration."""
 
     def __init__(self, case: BenchmarkCase, count: int) -> None:
-        """Find which of the first `count` targets have an isolated reference configuration."""
+        """Find the targets with an isolated reference configuration among the first `count` targets."""
         self._robot = case.robot
         self._branches_by_target: dict[int, list[Array]] = {}
         self._affecting_dofs_by_target: dict[int, DofMask] = {}
