@@ -392,3 +392,17 @@ def test_all_full_rotations_of_constrained_joints_keep_the_joint_constraint():
     assert np.abs(q[:, left] + q[:, right]).max() < 1e-9
     assert {round(float(angle) / (2 * np.pi)) for angle in q[:, left]} == {-1, 0, 1}
     assert len(np.unique(q.round(6), axis=0)) == len(q)
+
+
+def test_solutions_of_a_custom_objective_that_counts_revolutions_are_not_shifted():
+    """Once joint1 = 7 was returned as 7 - 2 pi, with an error of 6.28 rad."""
+    goals = [mk.Custom(lambda m, q: np.array([q[0] - 7.0])), mk.Custom(lambda m, q: np.array([q[1] - 0.5]))]
+    (q,) = mk.Solver(mk.arm_2d([1.0, 1.0]), goals).solve_all(q0=[0.0, 0.3])
+    np.testing.assert_allclose(q, [7.0, 0.5], atol=1e-6)
+
+
+def test_solutions_of_a_custom_objective_of_poses_are_shifted_towards_the_start():
+    goal = mk.Custom(lambda m, q: m.pose("tool", q)[:2, 3] - np.array([1.2, 0.5]))
+    solutions = mk.Solver(mk.arm_2d([1.0, 1.0]), goal).solve_all(q0=[6.0, 0.3])
+    assert len(solutions) == 2
+    assert np.abs(np.array(list(solutions)) - [6.0, 0.3]).max() < np.pi

@@ -231,13 +231,14 @@ def collect_solutions(
 def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -> tuple[Array, Indices]:
     """Return each solution with all full rotations inside the limits; joints without limits are not changed.
 
-    Combinations that violate a joint constraint are left out.
+    Combinations that change a joint constraint or a custom objective are left out.
     """
     angle_columns = constraints.columns[constraints.is_periodic]
     angle_columns = angle_columns[
         np.isfinite(constraints.lower[angle_columns]) & np.isfinite(constraints.upper[angle_columns])
     ]
     configurations: list[Array] = []
+    unshifted_configurations: list[Array] = []
     components: list[int] = []
     for solution, index in zip(q, component.tolist(), strict=True):
         min_revolutions, max_revolutions = (
@@ -253,10 +254,11 @@ def _all_windings(constraints: ConstraintSystem, q: Array, component: Indices) -
                 constraints.upper[angle_columns],
             )
             configurations.append(configuration)
+            unshifted_configurations.append(solution)
             components.append(index)
-    all_q = np.array(configurations)
-    holds = constraints.joint_constraints_hold(all_q)
-    return all_q[holds], np.array(components, dtype=np.int64)[holds]
+    shifted_q = np.array(configurations)
+    is_equivalent = constraints.are_equivalent(np.array(unshifted_configurations), shifted_q)
+    return shifted_q[is_equivalent], np.array(components, dtype=np.int64)[is_equivalent]
 
 
 def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, samples: int) -> tuple[Array, Indices]:

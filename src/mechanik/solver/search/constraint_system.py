@@ -21,6 +21,7 @@ from mechanik.objectives.constraint_relations import (
     joint_constraint_relations,
     joint_constraint_residuals,
 )
+from mechanik.objectives.function_objectives import Custom
 from mechanik.objectives.joint_goals import JointObjective
 from mechanik.objectives.objective import length_row_mask
 from mechanik.objectives.relation import Relation, RelationKind, band_violation, evaluate_relation, is_band_active
@@ -59,8 +60,9 @@ RESIDUAL_TOLERANCE = 1e-9
 """Scaled units; constraints with smaller residuals are satisfied. It is far below the default tolerances of
 objectives, 1e-6 m and 1e-6 rad."""
 SHIFT_TOLERANCE = 1e-6
-"""Error of a joint constraint, divided by the sum of its absolute coefficients, above which it does not hold after a
-shift by full rotations. It is above rounding errors, and far below the effect of a full rotation."""
+"""Change of a custom residual, or of a joint constraint divided by the sum of its absolute coefficients, above which
+configurations that differ by full rotations are not equivalent. It is above rounding errors, and far below the effect
+of a full rotation."""
 DAMPING = 1e-12
 """Damping of Newton's method, so small that it acts only in nearly singular directions."""
 NEWTON_STEPS = 14
@@ -83,8 +85,8 @@ class ConstraintSystem:
         columns: (n,) indices of these dofs into q; -1 for dofs of spherical joints.
         unit: (n,) joint step per unit of u, rad or m.
         is_periodic: (n,) whether poses and objectives are the same after a full rotation of the dof.
-        is_shiftable: (n,) whether, in addition, the dof is in no joint constraint, so that it can be shifted alone by
-            full rotations.
+        is_shiftable: (n,) whether, in addition, no joint constraint and no custom objective can distinguish the values,
+            so that the dof can be shifted alone by full rotations.
         lower, upper: (nq,) limits, rad or m.
     """
 
@@ -117,8 +119,13 @@ class ConstraintSystem:
         self._joint_constraint_relations = tuple(joint_constraint_relations(mechanism).values())
         self.is_periodic = self._find_periodic_dofs()
         constrained_names = {name for relation in self._joint_constraint_relations for name, _ in relation.polynomials}
+        self._custom_objectives = [objective for objective in self.objectives if isinstance(objective, Custom)]
         self.is_shiftable = self.is_periodic & np.array(
-            [column < 0 or space.q_names[column] not in constrained_names for column in self.columns.tolist()], np.bool_
+            [
+                column < 0 or (space.q_names[column] not in constrained_names and not self._custom_objectives)
+                for column in self.columns.tolist()
+            ],
+            dtype=np.bool_,
         )
         self._constraint_relations = [
             relation
@@ -169,7 +176,8 @@ class ConstraintSystem:
     def unwrap(self, q: Array, near: Array) -> tuple[Array, Mask]:
         """Shift the angles of `q` (K, nq) by full rotations as near to `near` (nq,) as the limits allow.
 
-        Angles of joint constraints are shifted together, and only if the joint constraints still hold.
+        Angles that are not shiftable alone are shifted together, and only if that changes no joint constraint and no
+        custom objective.
 
         Returns:
             The configurations (K, nq), and whether they are inside the limits (K,).
@@ -182,7 +190,7 @@ class ConstraintSystem:
         if len(k):
             shifted_q = unwrapped_q.copy()
             shifted_q[:, k], is_valid = unwrap_angles(q[:, k], near[k], self.lower[k], self.upper[k])
-            is_valid &= self.joint_constraints_hold(shifted_q)
+            is_valid &= self.are_equivalent(unwrapped_q, shifted_q)
             unwrapped_q = np.where(is_valid[:, None], shifted_q, unwrapped_q)
         k = self._unshiftable_columns
         if len(k):
@@ -191,13 +199,25 @@ class ConstraintSystem:
             unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, unwrapped_q[:, k])
         return unwrapped_q, is_inside
 
-    def joint_constraints_hold(self, q: Array) -> Mask:
-        """Return whether all joint constraints hold at `q` (K, nq) within `SHIFT_TOLERANCE`, as a mask (K,)."""
-        holds = np.ones(len(q), dtype=np.bool_)
+    def are_equivalent(self, q: Array, shifted_q: Array) -> Mask:
+        """Return whether joint constraints and custom objectives are the same after shifts by full rotations.
+
+        Args:
+            q, shifted_q: configurations before and after the shift, (K, nq).
+
+        Returns:
+            A mask (K,).
+        """
+        is_equal = np.ones(len(q), dtype=np.bool_)
         for relation in self._joint_constraint_relations:
             scale = sum(float(np.abs(coefficients).sum()) for _, coefficients in relation.polynomials)
-            holds &= np.abs(joint_constraint_residuals(self.mechanism, relation, q)) <= SHIFT_TOLERANCE * scale
-        return holds
+            before, after = (joint_constraint_residuals(self.mechanism, relation, end) for end in (q, shifted_q))
+            is_equal &= np.abs(after - before) <= SHIFT_TOLERANCE * scale
+        for objective in self._custom_objectives:
+            for k in np.flatnonzero(is_equal & (q != shifted_q).any(axis=1)).tolist():
+                before, after = (objective.residual(self.mechanism, end[k]) for end in (q, shifted_q))
+                is_equal[k] = np.abs(after - before).max(initial=0.0) <= SHIFT_TOLERANCE
+        return is_equal
 
     def are_unshiftable_within_limits(self, q: Array) -> Mask:
         """Return whether the values that cannot be shifted alone are inside their limits, as a mask (K,)."""
@@ -303,7 +323,7 @@ class ConstraintSystem:
         """Return the mask (n,) of the dofs for which poses and objectives are the same after a full rotation.
 
         They are not the same if a joint target counts full revolutions, or if a mimic joint is prismatic or has
-        a ratio that is not an integer. Joint constraints are not considered.
+        a ratio that is not an integer. Joint constraints and custom objectives are not considered.
         """
         nodes = self.mechanism.kinematics.nodes
         exact_names = {
