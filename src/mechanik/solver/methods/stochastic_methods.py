@@ -234,7 +234,8 @@ class Population:
         upper_step = np.where(np.isfinite(upper), upper, lower_step + span)
         steps = lower_step + (upper_step - lower_step) * rng.random((count, problem.n))
         for _, column in self._quaternions:
-            steps[:, column : column + 3] = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
+            rotation_vectors = quaternion.log(quaternion.normalize(rng.standard_normal((count, 4))))
+            steps[:, column : column + 3] = rotation_vectors / problem.scale[column : column + 3]
         self._move(range(first_index, len(self.x)), np.broadcast_to(self._start_x, (count, len(self._start_x))), steps)
         self.momentum[first_index:] = 0.0
 
