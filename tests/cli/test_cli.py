@@ -204,10 +204,10 @@ def test_standard_input_is_read(capsys, monkeypatch):
 # ---- check ----------------------------------------------------------------------------------
 
 
-def test_check_of_a_valid_file_prints_fine_and_exits_0(capsys):
+def test_check_of_a_valid_file_prints_passed_and_exits_0(capsys):
     code, out, _ = run(capsys, "check", UR5)
     assert code == 0
-    assert out.splitlines()[-1].startswith("fine: 0 errors")
+    assert out.splitlines()[-1].startswith("passed: 0 errors")
 
 
 def test_check_fails_on_warnings_only_if_strict(capsys, arm):
@@ -217,7 +217,7 @@ def test_check_fails_on_warnings_only_if_strict(capsys, arm):
     assert out.splitlines()[-1] == "no errors: 1 warning, 0 notes"
     code, out, _ = run(capsys, "check", arm, "--strict")
     assert code == 1
-    assert "not fine" in out
+    assert "failed: 0 errors" in out
 
 
 def test_check_of_an_unreadable_file_is_an_error_with_file_and_line(capsys, broken):

@@ -211,4 +211,4 @@ def test_info_summarises_collision_pairs_and_lists_them_with_pairs(capsys, tray)
     rows = [line.split() for line in out.splitlines()]
     assert ["base", "ball", "adjacent"] in rows
     _, out, _ = run(capsys, "info", "gallery:four_bar")
-    assert "--pairs also finds pairs that always touch" in out
+    assert "--pairs also finds pairs that always collide" in out

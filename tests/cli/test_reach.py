@@ -39,7 +39,7 @@ def test_link_can_be_named_and_defaults_to_the_tip_link(capsys):
     assert code == 0
     assert "reach of panda_link4 of panda" in out
     assert "m³" in out
-    assert "not sampled" in out
+    assert "no orientations were tested" in out
     code, _, err = run(capsys, "gallery:panda", "--link", "panda_link44")
     assert code == 2
     assert "Did you mean 'panda_link4'" in err

@@ -55,8 +55,8 @@ def assemble(
     """Close the loops of a mechanism with its driven joints at given values.
 
     The driven joints move continuously from the start to their values, so the mechanism stays on the branch of the
-    start. The exit code is 0 if all driven joints reach their values. Otherwise it is 1, and the closest configuration
-    on this branch is shown.
+    start. The exit code is 0 if all driven joints reach their values with closed loops. Otherwise it is 1, and the
+    closest configuration on this branch is shown. With --all it is 0 if an assembly mode is found.
 
     For example:
 

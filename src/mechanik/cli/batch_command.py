@@ -58,8 +58,9 @@ def batch(
     """Solve for every target in a file and write the solutions to a file.
 
     Targets: a .npy file with (N, 4, 4) poses, (N, 7) positions and quaternions wxyz, or (N, 3) positions; a .npz file
-    with a single such array, or with an array called targets; or a .csv or .parquet file with the columns x y z, and
-    for poses also qw qx qy qz. A CSV file without a header has these 3 or 7 columns in this order.
+    with a single such array, or with an array called targets; or a text file (.csv, .tsv, .txt) or .parquet file with
+    the columns x y z, and for poses also qw qx qy qz. A text file without a header has these 3 or 7 columns in this
+    order.
 
     The result has one row per target: joint values, success, status, errors in m and rad, iterations. It replaces an
     older result when the batch is complete. After Ctrl-C, --resume continues with the remaining targets. The exit code
@@ -89,7 +90,7 @@ def batch(
     angle_tolerance
         Angle tolerance in rad. Default: 1e-6.
     lock
-        Joints that must not move.
+        Joints, or dofs such as base.X, that must not move.
     avoid
         `self`: reject solutions in which links collide with each other, by their collision shapes.
     obstacle
@@ -138,14 +139,14 @@ def batch(
     )
     try:
         with ProgressBar(quiet) as bar:
-            bar.start_stage(f"reading {targets_path.name}")
+            bar.start_phase(f"reading {targets_path.name}")
             target_rows = read_targets(targets_path, work_folder.targets_path, bar)
             starts = (
                 None
                 if starts_path is None
                 else read_starts(starts_path, mechanism, len(target_rows), work_folder.starts_path, bar)
             )
-            bar.start_stage("preparing")
+            bar.start_phase("preparing")
             solver = make_solver(
                 mechanism,
                 _make_goal(tip_link, target_rows, tolerance, angle_tolerance),
@@ -153,11 +154,11 @@ def batch(
                 restarts,
                 collision_args,
             )
-            bar.start_stage("solving", len(target_rows))
+            bar.start_phase("solving", len(target_rows))
             result = solver.solve_batch(
                 target_rows, starts, threads=threads, progress=bar, out=work_folder.result_folder
             )
-            bar.start_stage(f"writing {result_file.name}", len(target_rows))
+            bar.start_phase(f"writing {result_file.name}", len(target_rows))
             write_result(result_file, result, _status_names(), bar)
     except KeyboardInterrupt as interrupt:
         partial_result = getattr(interrupt, "result", None)

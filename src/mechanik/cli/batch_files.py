@@ -75,7 +75,7 @@ def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], lo
 
 
 def check_column_count(count: int, column_sets: Sequence[Sequence[str]], location: str) -> int:
-    """Return the number of columns if it matches a set; raises `FormatError` otherwise."""
+    """Return `count` if a set has this number of columns; raises `FormatError` otherwise."""
     sizes = sorted(len(column_set) for column_set in column_sets)
     if count not in sizes:
         raise FormatError(
@@ -159,7 +159,7 @@ def _separator(line: str) -> str | None:
 
 
 def _parse_fast(lines: list[str], separator: str | None, columns: list[int], exact_count: int | None) -> Array | None:
-    """Parse lines with `numpy.loadtxt`; None if a line is malformed.
+    """Parse lines with `numpy.loadtxt`; None if a cell is missing or malformed.
 
     Args:
         separator: separator of cells; None: spaces.
@@ -540,8 +540,8 @@ class BatchWorkFolder:
         """Create the folder, or reopen it to resume the same batch.
 
         Raises:
-            UsageError: the folder belongs to another batch or contains other files (it is not changed), or it contains
-                solved rows and `resume` is not set.
+            UsageError: the folder is not the folder of a batch, or it contains solved rows and `resume` is False or the
+                arguments differ. The folder is not changed.
             CannotSave: the folder cannot be written.
         """
         try:

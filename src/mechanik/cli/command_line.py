@@ -35,8 +35,8 @@ joint values.
 FILE is a URDF, MJCF, SDF or JSON file, `gallery:NAME` for a mechanism that ships with Mechanik, or `-` for
 standard input.
 """
-HELP_EPILOGUE = """Exit codes: 0 success, 1 not solved or FILE is not a mechanism, 2 usage error or missing file,
-130 Ctrl-C.
+HELP_EPILOGUE = """Exit codes: 0 success, 1 failure (such as not solved, or FILE is not a mechanism), 2 usage error or
+missing file, 130 Ctrl-C.
 
 `--traceback` (or MECHANIK_TRACEBACK=1) shows the traceback of an error.
 """
@@ -95,7 +95,7 @@ def _run_with_messages(arguments: Sequence[str]) -> int:
 
 
 def _split_token(token: str) -> list[str]:
-    """Rewrite a token that looks like an option but is a value: `-`, or a comma list that starts with a minus sign."""
+    """Replace a token that the parser would read as an option: `-`, or a comma list that starts with a minus sign."""
     if token == "-":
         return [STANDARD_INPUT]
     return token.split(",") if NEGATIVE_NUMBER_LIST.fullmatch(token) else [token]

@@ -25,7 +25,7 @@ TOOL_LINKS = {
     "humanoid": "left_hand",
 }
 """Tool link of each gallery mechanism in the demo."""
-MECHANISM_COLUMNS = ("mechanism", "dof", "loops", "us/pose", "tool")
+MECHANISM_COLUMNS = ("mechanism", "dofs", "loops", "us/pose", "tool link")
 POSE_COLUMNS = ("x (m)", "y (m)", "z (m)", "qw", "qx", "qy", "qz")
 TASK_COLUMNS = ("mechanism", "task", "outcome")
 RESULT_COLUMNS = ("error (m)", "error (rad)", "closure error", "iterations", "us/solve")
@@ -47,20 +47,21 @@ def demo() -> None:
 
 
 def _print_tier_note() -> None:
-    """Print a note if the times are of plain Python instead of compiled kernels."""
+    """Print a note if a kernel runs in plain Python instead of machine code."""
     states = kernel_states(only_used=True)
     if all(kernel.tier != Tier.PLAIN for kernel in states):
         return
     if any(kernel.state == "compiling" for kernel in states):
         print_out(
-            "These times are of plain Python: kernels are being compiled in the background. Run the demo again in a "
+            "These times include plain Python: kernels are being compiled in the background. Run the demo again in a "
             "minute."
         )
     elif all(kernel.state == "ready" for kernel in states):
         print_out("These times are of plain Python, because MECHANIK_KERNELS selects plain Python.")
     else:
         print_out(
-            "These times are of plain Python: kernels are not compiled (`mechanik info --kernels` shows the reason)."
+            "These times include plain Python: not all kernels are compiled (`mechanik info --kernels` shows the "
+            "reason)."
         )
 
 
@@ -110,8 +111,8 @@ def _print_solves() -> None:
         )
     _print_in_terminal_width(TASK_COLUMNS, RESULT_COLUMNS, rows)
     print_out(
-        "error: largest error of all objectives; closure error: largest error of all loops, m or rad; closest: not "
-        "solved, the closest configuration is returned"
+        "error: largest error of all objectives; closure error: largest error of all loops, m or rad; closest or "
+        "stalled: not solved, the errors are those of the closest configuration that was found"
     )
     last_solution = outcomes[-1].solution
     if not last_solution.success:

@@ -24,14 +24,14 @@ class DemoTask:
         gallery_name: name of the mechanism in the gallery.
         description: short text for the table.
         mechanism: the mechanism, in the configuration from which solves start.
-        goals: objectives to solve for.
-        target: target of the only goal, passed to each `Solver.solve`; None: the targets of the goals themselves.
+        objectives: objectives to solve for.
+        target: target of the only objective, passed to each `Solver.solve`; None: the objectives' own targets.
     """
 
     gallery_name: str
     description: str
     mechanism: Mechanism
-    goals: Sequence[Objective]
+    objectives: Sequence[Objective]
     target: Array | float | None = None
 
 
@@ -62,7 +62,7 @@ def make_demo_tasks() -> list[DemoTask]:
 
 def run_demo_task(task: DemoTask) -> DemoResult:
     """Solve a demo task and time the solve."""
-    solver, q0 = Solver(task.mechanism, task.goals), task.mechanism.q
+    solver, q0 = Solver(task.mechanism, task.objectives), task.mechanism.q
     solution = solver.solve(task.target, q0)
     seconds = seconds_per_call(lambda: solver.solve(task.target, q0))
     errors = solution.errors.values()
@@ -120,6 +120,6 @@ def _humanoid_tasks() -> list[DemoTask]:
         return [*feet, balance, hand, LookAt("eyes", target, axis=(1, 0, 0), level=2, name="gaze")]
 
     return [
-        DemoTask("humanoid", "feet, balance, hand to the ground, look at it", humanoid, reach(reachable_point)),
+        DemoTask("humanoid", "feet, balance, hand near the ground, look at it", humanoid, reach(reachable_point)),
         DemoTask("humanoid", "the same with the hand out of reach", humanoid, reach(unreachable_point)),
     ]

@@ -47,7 +47,12 @@ def open_mechanism(file: str, **options: Any) -> Mechanism:
 
 
 def file_name_or_stdin_text(file: str) -> str:
-    """Return the name of an existing file unchanged, or the text of standard input for `-`."""
+    """Return FILE unchanged if it is a file or the text of a model; for `-`, return the text of standard input.
+
+    Raises:
+        UsageError: there is no such file, or standard input cannot be read or is empty.
+        FormatError: standard input is not text.
+    """
     if file == STANDARD_INPUT:
         return _read_standard_input()
     if not is_text(file) and not os.path.isfile(os.path.expanduser(file)):
@@ -56,7 +61,7 @@ def file_name_or_stdin_text(file: str) -> str:
 
 
 def _raise_unreadable(file: str) -> None:
-    """Raise `UsageError` with the message of the reader: FILE is missing, a folder, or a device."""
+    """Raise `UsageError` with the reason why FILE is not a file that can be read: missing, a folder, or a device."""
     from mechanik import gallery
 
     try:
@@ -121,7 +126,7 @@ def output_path(name: str, suffixes: Sequence[str]) -> Path:
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Generator[Path]:
-    """Yield a temporary path in the folder of `path`; it replaces `path` on success and is removed on an error."""
+    """Yield a temporary path for a new file, which replaces `path` on success and is removed on an error."""
     temporary_path = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         yield temporary_path

@@ -32,8 +32,8 @@ def fk(
 ) -> None:
     """Compute the poses of the links: position xyz in m, orientation as a quaternion wxyz.
 
-    Joints that are not named keep their value in the file. If the file contains no values, as most URDF files, these
-    joints are at zero, or at the limit nearest to zero.
+    Joints without a given value keep their value in the file. If the file contains no values, as is usual for URDF,
+    these joints are at zero, or at the limit nearest to zero.
 
     For example:
 
@@ -122,7 +122,7 @@ def parse_configuration(
 def scale_angles(
     mechanism: Mechanism, name: str, numbers: list[float], is_angle: Array, unit: float
 ) -> list[float] | float:
-    """Multiply the angles among the values of a joint or dof by `unit`; lengths and quaternions stay unchanged.
+    """Multiply the angles in the values of a joint or dof by `unit`; lengths and quaternions stay unchanged.
 
     Args:
         is_angle: (nq,) bool, whether each number of q is an angle.
@@ -154,7 +154,7 @@ def parse_numbers(text: str, label: str) -> list[float]:
 
 
 def _print_violations(mechanism: Mechanism, q: Array) -> None:
-    """Print notes about violated joint limits, and about loops that are not closed if all limits are met."""
+    """Print notes about violated joint limits; if there are none, about loops that are not closed."""
     space = mechanism.space
     is_angle = np.zeros(space.nq, dtype=bool)
     is_angle[space.scalars_q] = space.rotates[space.scalars_v]

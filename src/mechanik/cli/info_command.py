@@ -95,7 +95,7 @@ class CollisionSummary:
         link_count: number of links with collision shapes.
         checked_pair_count: number of link pairs that are checked for self-collision.
         excluded_pairs: reason why a pair of links with shapes is not checked, by pair.
-        is_complete: whether `excluded_pairs` includes the pairs that always touch.
+        is_complete: whether `excluded_pairs` are all pairs that a `Collider` skips by default.
     """
 
     shape_count: int
@@ -114,7 +114,7 @@ class CollisionSummary:
             else ""
         )
         pairs_hint = (
-            "" if self.is_complete or not self.checked_pair_count else "; --pairs also finds pairs that always touch"
+            "" if self.is_complete or not self.checked_pair_count else "; --pairs also finds pairs that always collide"
         )
         return (
             f"{format_count(self.shape_count, 'collision shape')} on {format_count(self.link_count, 'link')}; "
@@ -123,17 +123,17 @@ class CollisionSummary:
         )
 
 
-def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> CollisionSummary:
+def summarize_collisions(mechanism: Mechanism, find_always_colliding: bool) -> CollisionSummary:
     """Count the collision shapes and the checked and excluded link pairs of a mechanism.
 
     Args:
-        find_always_touching: whether to find the pairs that always touch by sampling, if the mechanism does not list
-            allowed collisions. Sampling needs kernels and meshes.
+        find_always_colliding: whether to find the pairs that collide in every sampled configuration, if the mechanism
+            does not list allowed collisions. Sampling needs kernels and meshes.
     """
     names = [name for name, link in mechanism.links.items() if link.collisions]
     shape_count = sum(len(mechanism.links[name].collisions) for name in names)
     allowed_collisions = mechanism.allowed_collisions
-    if find_always_touching and names:
+    if find_always_colliding and names:
         from mechanik.collision import Collider
 
         excluded_pairs = Collider(mechanism).allowed_collisions
@@ -154,7 +154,7 @@ def summarize_collisions(mechanism: Mechanism, find_always_touching: bool) -> Co
         len(names),
         checked_pair_count,
         dict(unique_pairs.values()),
-        find_always_touching or allowed_collisions is not None,
+        find_always_colliding or allowed_collisions is not None,
     )
 
 
@@ -168,11 +168,11 @@ def collision_data(summary: CollisionSummary) -> dict[str, object]:
     }
 
 
-def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> dict[str, Any]:
+def mechanism_data(mechanism: Mechanism, find_always_colliding: bool = False) -> dict[str, Any]:
     """Return the description of a mechanism as JSON data; a missing limit is null.
 
     Args:
-        find_always_touching: whether to find the link pairs that always touch, see `summarize_collisions`.
+        find_always_colliding: as in `summarize_collisions`.
     """
     mechanism_mobility = mobility(mechanism)
     return {
@@ -240,7 +240,7 @@ def mechanism_data(mechanism: Mechanism, find_always_touching: bool = False) -> 
             }
             for name, goal in mechanism.goals.items()
         ],
-        "collision": collision_data(summarize_collisions(mechanism, find_always_touching)),
+        "collision": collision_data(summarize_collisions(mechanism, find_always_colliding)),
         "configurations": {name: [float(value) for value in q] for name, q in mechanism.configurations.items()},
         "warnings": list(mechanism.warnings),
     }
@@ -312,10 +312,10 @@ def info(
     """Show links, joints, limits, loops, mobility and collision pairs of a mechanism.
 
     The dofs of a joint are X Y Z, translations along its axes in m, and EX EY EZ, rotations about them in rad. They
-    move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q. A
-    spherical joint has no angles in q but a quaternion wxyz with four indices; 3:7 means the indices 3 to 6. The gap of
-    a loop is its closure error in the configuration of the file. The error of a joint constraint is in the unit of its
-    formula. The cone of a spherical joint is its swing limit in rad.
+    move the child by T(X, Y, Z) Rz(EZ) Ry(EY) Rx(EX). The column q shows the index of a dof in q. A spherical joint has
+    no angles in q but a quaternion wxyz with four indices; 3:7 means the indices 3 to 6. The gap of a loop is its
+    closure error in the configuration of the file. The error of a joint constraint is in the unit of its formula. The
+    cone of a spherical joint is its swing limit in rad.
 
     For example:
 
@@ -333,10 +333,10 @@ def info(
         Also list fixed joints.
     pairs
         List the link pairs that self-collision checks exclude, with the reason. If the file lists no allowed
-        collisions, the pairs that always touch are found by sampling configurations.
+        collisions, these include the pairs that collide in every sampled configuration.
     kernels
         Show the kernel modules instead of a mechanism: their tier (prebuilt or compiled machine code, or plain
-        Python), whether they are ready, and when they were compiled.
+        Python), whether they are ready, and how long ago they were compiled.
     json
         Print JSON.
     """
@@ -375,7 +375,9 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
     collisions = summarize_collisions(mechanism, show_pairs)
     print_out(str(collisions))
     dof_text = (
-        "unknown, because a loop is not closed" if mechanism_mobility.dof is None else str(mechanism_mobility.dof)
+        "unknown, because a loop is not closed or a joint constraint is violated"
+        if mechanism_mobility.dof is None
+        else str(mechanism_mobility.dof)
     )
     redundancy_text = (
         f", {mechanism_mobility.redundant_constraints} of {mechanism_mobility.constraints} constraints redundant"

@@ -34,7 +34,7 @@ from mechanik.validation import format_count
 
 
 def gallery(*, json: bool = False) -> None:
-    """List the gallery: mechanisms that every command accepts as gallery:NAME.
+    """List the gallery: mechanisms that every command with a FILE accepts as gallery:NAME.
 
     For example:
 
@@ -120,7 +120,7 @@ def check(
         print_out(f"no errors: {count_texts['warning']}, {count_texts['note']}", style="yellow")
     else:
         print_out(
-            f"{'fine' if has_passed else 'not fine'}: {', '.join(count_texts.values())}",
+            f"{'passed' if has_passed else 'failed'}: {', '.join(count_texts.values())}",
             style="green" if has_passed else "red",
         )
     return EXIT_OK if has_passed else EXIT_FAILED

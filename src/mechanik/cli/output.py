@@ -114,7 +114,7 @@ def fits_terminal(table: Table) -> bool:
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """Format a number with fixed digits, an infinity as `inf`, and never as negative zero."""
+    """Format a number with fixed digits, from 1e6 in scientific notation; infinity is `inf`, and zero has no sign."""
     if not math.isfinite(value):
         return "-inf" if value < 0 else "inf"
     text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"
@@ -143,10 +143,10 @@ def _trim_line(line: list[Segment]) -> list[Segment]:
 
 
 class ProgressBar:
-    """Progress bar on stderr for work in several stages, with rate and remaining time.
+    """Progress bar on stderr for work in several phases, with rate and remaining time.
 
-    Use the bar in a `with` block. `start_stage` starts a stage. Calling the bar sets the number of finished rows and
-    optionally the total.
+    Use the bar in a `with` block. `start_phase` starts a phase. Calling the bar sets the number of finished items, such
+    as rows of a file, and optionally the total.
 
     Args:
         quiet: whether to hide the bar.
@@ -176,8 +176,8 @@ class ProgressBar:
     ) -> None:
         self._progress.stop()
 
-    def start_stage(self, label: str, total: int | None = None) -> None:
-        """Start a stage with a new count; `total` is None if the number of rows is not known yet."""
+    def start_phase(self, label: str, total: int | None = None) -> None:
+        """Start a phase with a new count; `total` is None if the number of items is not known yet."""
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(label, total=total)
 
@@ -197,7 +197,7 @@ class _CountColumn(ProgressColumn):
 
 
 class _RateColumn(ProgressColumn):
-    """Column with the recent rate in rows per second."""
+    """Column with the recent rate in items per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed

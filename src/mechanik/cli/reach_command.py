@@ -1,4 +1,4 @@
-"""`mechanik reach`: map the reachable workspace of a link."""
+"""`mechanik reach`: compute the reachability map of a link, and print, save or draw it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reach(
     quiet: bool = False,
     json: bool = False,
 ) -> None:
-    """Map the reachable workspace of a link: voxels, each with the share of orientations that are reachable.
+    """Compute the reachability map of a link: voxels, each with the share of orientations that are reachable.
 
     A voxel is reached if the origin of the link can be inside it, within all limits and with all loops closed. Volume
     and area include only voxels whose centre is reached.
@@ -62,7 +62,8 @@ def reach(
     resolution
         Side of a voxel in m. With half the side, the map takes up to eight times as long. Default: 0.05.
     orientations
-        Approximate number of evenly spread orientations to test in each voxel; 0 for none. Default: 60.
+        Approximate number of evenly spread orientations to test in each voxel; 0 for none. Default: 60. If the link
+        cannot turn freely at a fixed position, rotations about one axis, directions of its z axis, or none are tested.
     lock
         Joints, or dofs such as base.X, that keep their value in FILE.
     out
@@ -81,12 +82,12 @@ def reach(
     mechanism = open_mechanism(file)
     locked_names = parse_locked_joints(mechanism, lock)
     from mechanik.comparison.benchmark_robots import find_tip_link
-    from mechanik.reach import reachability  # slow (kernels): imported after the arguments are checked
+    from mechanik.reach import reachability
 
     tip_link = link if link is not None else find_tip_link(mechanism)
     try:
         with ProgressBar(quiet) as bar:
-            bar.start_stage(f"reach of {tip_link}")
+            bar.start_phase(f"reach of {tip_link}")
             reach_map = reachability(
                 mechanism,
                 tip_link,
@@ -147,9 +148,9 @@ def _print_map(reach_map: ReachMap) -> None:
     print_table(table)
     print_out()
     if not len(reach_map.wxyz):
-        print_out("orientations were not sampled, or are determined by the position")
+        print_out("no orientations were tested: --orientations is 0, or the link turns too little at a fixed position")
         return
-    noun = "orientations" if reach_map.orientation_kind == "pose" else "directions of its z axis"
+    noun = "orientations" if reach_map.orientation_kind == "pose" else "directions of the z axis of the link"
     print_out(
         f"of {len(reach_map.wxyz)} {noun}, {_percent(shares[best_index])} are reachable at the best position, "
         f"{_percent(shares.mean())} on average"

@@ -1,6 +1,6 @@
 """Arguments that several commands share: tip link, goal, start, locked joints and collision avoidance.
 
-The commands are solve, batch, assemble and reach.
+`make_solver` makes the solver from these arguments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SELF_COLLISION = "self"
 """Value of --avoid for collisions between links."""
 SHAPE_SIZES = {"box": ("x", "y", "z"), "sphere": ("r",), "capsule": ("r", "length"), "cylinder": ("r", "length")}
-"""Names of the sizes of each shape; r is the radius. In m."""
+"""Names of the sizes (m) of each shape; r is the radius."""
 OBSTACLE_SYNTAX = "box:X,Y,Z, sphere:R, capsule:R,LENGTH, cylinder:R,LENGTH, mesh:FILE or floor"
 
 
@@ -68,6 +68,8 @@ def parse_collision_args(
 
     Raises:
         UsageError: an option is malformed, or `clearance` or `allow` is given with nothing to avoid.
+        UnknownName: there is no link or obstacle of a name in `allow`.
+        StructureError: no link has a collision shape.
     """
     for argument in avoid or ():
         if argument != SELF_COLLISION:
@@ -79,7 +81,7 @@ def parse_collision_args(
             raise UsageError("--clearance and --allow need --avoid self or --obstacle")
         return CollisionArgs()
     collision_partners = [*(avoid or ()), *(_parse_obstacle(argument, degrees) for argument in obstacle or ())]
-    from mechanik.collision import Collider  # slow (kernels): imported after the arguments are checked
+    from mechanik.collision import Collider
 
     try:
         return CollisionArgs(Collider(mechanism, collision_partners, allow=_parse_pairs(allow or ())), clearance)
@@ -271,7 +273,7 @@ def make_solver(
         lock: names of joints or dofs that must not move.
         restarts: maximum number of restarts; None: the default of the solver.
     """
-    from mechanik.solver import Solver  # slow (kernels): imported after the arguments are checked
+    from mechanik.solver import Solver
 
     options: dict[str, Any] = {} if restarts is None else {"restarts": restarts}
     try:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def solution_data(link: str, solution: Solution, nearest_pair: Contact | None) -> dict[str, Any]:
-    """Return a solution as JSON data, with the pose of the link at q, also if the target is not reached.
+    """Return a solution as JSON data, with the pose of the link at q whether or not the target is reached.
 
     Args:
         nearest_pair: the nearest checked pair of bodies at q; None without collision avoidance.
@@ -86,7 +86,7 @@ def solution_set_data(mechanism: Mechanism, link: str, solutions: SolutionSet) -
 def print_solution(
     link: str, solution: Solution, search_message: str = "", nearest_pair: Contact | None = None
 ) -> None:
-    """Print the joint values, the status, and the pose of the link if the target is not reached.
+    """Print the joint values, status and errors of a solution, and the pose of the link if the target is not reached.
 
     Args:
         search_message: message of a search for all solutions, if it found no solution.
@@ -285,7 +285,7 @@ def solve(
     angle_tolerance
         Angle tolerance in rad. Default: 1e-6.
     lock
-        Joints that must not move.
+        Joints, or dofs such as base.X, that must not move.
     avoid
         `self`: reject solutions in which links collide with each other, by their collision shapes.
     obstacle
@@ -307,7 +307,7 @@ def solve(
     json
         Print JSON with full precision.
     out
-        Also write this JSON to a .json file.
+        Also write the result as JSON to this .json file.
     """
     if limit is not None and (not all or limit < 1):
         raise UsageError("--limit needs --all, and must be at least 1")

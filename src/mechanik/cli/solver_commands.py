@@ -1,4 +1,4 @@
-"""`mechanik solvers` and `mechanik compare`: list the solver methods with their options, and benchmark them."""
+"""`mechanik solvers` and `mechanik compare`: list the solvers with their options, and compare them on benchmarks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def solvers(name: str | None = None, /) -> None:
 
 
 def _first_line(module: str, name: str) -> str:
-    """Return the first docstring line of a class without importing its module: an import may compile kernels."""
+    """Return the first docstring line of a class, read from the source, which is faster than an import."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
@@ -115,20 +115,22 @@ def compare(
     targets
         Number of targets of each task. Default: 100, or 8 with --quick.
     budget
-        Processor time for each target in s; solvers restart until it is used. Default: 0.02.
+        Processor time for all attempts on a target in s. A solver restarts until it succeeds or the time is used.
+        Default: 0.02.
     tolerance
         Position tolerance in m. Default: 1e-4.
     angle_tolerance
         Angle tolerance in rad. Default: 1e-3.
     patience
-        Time limit in s for a solver on a task of a robot; slow solvers solve fewer targets. Default: 2, or 0.25 with
-        --quick.
+        Time limit in s for a solver on a task of a robot. A solver that reaches it solves fewer targets. Default: 2, or
+        0.25 with --quick.
     seed
         Random seed of targets, starts and solvers. Default: 0.
     quick
         Use fewer targets and a shorter time limit.
     csv
-        Write every record to this file while the comparison runs.
+        Write all records to this file. Until the comparison is complete, they are in a file of this name with .part
+        appended.
     html
         Write a report to this file: tables and plots in a single file.
     markdown
@@ -185,7 +187,7 @@ def _print_comparison(result: comparison.Comparison, shows_all: bool) -> None:
         print_out(result.table())
         print_out()
     else:
-        print_note(f"the table has {len(result.rows)} rows: use --all to print it, or --html or --csv to write it")
+        print_note(f"the table has {len(result.rows)} rows: use --all to print it, or --html or --markdown to write it")
     print_out("success within the time budget, percent of targets, mean over the tasks", style="bold")
     print_out(result.overview())
 
@@ -196,7 +198,7 @@ def _split_names(arguments: list[str] | None) -> list[str] | None:
 
 
 def _check_folder(name: str | None) -> None:
-    """Raise `UsageError` before a long computation if an output file cannot be written."""
+    """Raise `UsageError` if an output path is a folder, or its folder does not exist."""
     if name is None:
         return
     path = Path(name).expanduser()

@@ -42,9 +42,10 @@ def studio(
         A URDF, MJCF, SDF or JSON file, `gallery:NAME`, the name of a scene or of a gallery mechanism, or `-` for
         standard input. Default: a page on which to choose a mechanism.
     port
-        Port number. Default: the first free port.
+        Port number; 0 for any free port. Default: a free port, if possible the same each time.
     host
-        Address to listen on. With an address other than 127.0.0.1, other machines can open the link.
+        Address to listen on. Default: 127.0.0.1, which only this machine can reach. With 0.0.0.0, other machines
+        can open the link, too.
     browser
         Open the browser. The link is always printed.
     page

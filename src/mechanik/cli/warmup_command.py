@@ -108,7 +108,7 @@ def print_kernels() -> None:
 
 
 def kernel_data() -> dict[str, Any]:
-    """Return tier, state and age (s) of each kernel module as JSON data."""
+    """Return the cache folder, and tier, state, age (s) and reason of each kernel module, as JSON data."""
     folder = cache_folder()
     modules = [
         {
@@ -132,7 +132,7 @@ def warmup() -> int:
     """Compile all kernels now, in parallel, so that no kernel runs in plain Python later.
 
     Run this command once on a machine if Mechanik was installed from source; wheels contain compiled kernels. Ctrl-C
-    ends the command, but the compiler continues in the background.
+    ends the command, but the compiler continues in the background if the cache folder can be written.
 
     For example:
 
