@@ -232,7 +232,7 @@ def scissor_lift(stages: int = 3, bar: float = 1.0, angle: float = 0.5) -> Mecha
     Args:
         stages: number of pairs of bars, at least 1.
         bar: distance between the end pins of a bar; m.
-        angle: angle of the bars above the base at home; rad, between 0 and pi/2.
+        angle: angle of the bars above the base at home; rad, between 0.05 and 1.52.
 
     Returns:
         The lift, with 1 dof.
@@ -249,13 +249,14 @@ def scissor_lift(stages: int = 3, bar: float = 1.0, angle: float = 0.5) -> Mecha
         raise StructureError(f"scissor_lift: stages must be an integer of at least 1, not {stages!r}")
     check_positive_numbers("scissor_lift", bar=bar)
     check_finite_angles("scissor_lift", angle=angle)
-    if not 0 < angle < math.pi / 2:
-        raise StructureError(f"scissor_lift: angle must be between 0 (flat) and pi/2 (upright) rad, not {angle:g}")
+    slide_range = (0.05 * bar, 0.999 * bar)
     slide, radius = bar * math.cos(angle), 0.02 * bar
+    if not (0 < angle < math.pi / 2 and slide_range[0] <= slide <= slide_range[1]):
+        raise StructureError(f"scissor_lift: angle must be between 0.05 (flat) and 1.52 (upright) rad, not {angle:g}")
     start, middle, end = (0.0, 0.0, 0.0), (0.5 * bar, 0.0, 0.0), (bar, 0.0, 0.0)
     lower_end, upper_end = (-0.5 * bar, 0.0, 0.0), middle
     lift = Builder("scissor_lift")
-    lift.prismatic("slider_joint", "base", "slider", axis="x", limits=(0.05 * bar, 0.999 * bar), value=slide)
+    lift.prismatic("slider_joint", "base", "slider", axis="x", limits=slide_range, value=slide)
     left_pin, right_pin, parent_angle = ("base", start), ("slider", start), 0.0
     for k in range(1, stages + 1):
         rising_bar, falling_bar = f"rising{k}", f"falling{k}"

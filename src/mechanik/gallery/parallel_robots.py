@@ -67,6 +67,8 @@ def stewart_platform(
         shortest=shortest,
         longest=longest,
     )
+    if shortest >= longest:
+        raise StructureError(f"stewart_platform: stroke must be (shortest, longest) leg length in m, not {stroke!r}")
     robot = Builder("stewart_platform")
     robot.free("platform_joint", "base", "platform", value=(0.0, 0.0, height, 0.0, 0.0, 0.0))
     for k in range(6):
@@ -105,6 +107,10 @@ def stewart_platform(
     return set_home(robot.build())
 
 
+DELTA_ARM_LIMITS = (-0.9, 1.6)
+"""Limits of the arms of a delta robot, rad."""
+
+
 def delta_robot(
     base_radius: float = 0.20,
     arm: float = 0.30,
@@ -124,13 +130,13 @@ def delta_robot(
         arm, forearm: lengths; m.
         platform_radius: distance from the centre of the platform to the middle between the rod ends of a forearm; m.
         width: distance between the two rods of a forearm; m.
-        angle: angle of all three arms at home; rad.
+        angle: angle of all three arms at home; rad, between -0.9 and 1.6.
 
     Returns:
         The robot, with 3 dofs.
 
     Raises:
-        StructureError: a length is invalid, or the forearms do not reach the platform.
+        StructureError: a length or the angle is invalid, or the forearms do not reach the platform.
 
     Example:
         >>> mk.mobility(mk.gallery.delta_robot()).dof
@@ -144,6 +150,10 @@ def delta_robot(
         platform_radius=platform_radius,
         width=width,
     )
+    check_finite_angles("delta_robot", angle=angle)
+    lower, upper = DELTA_ARM_LIMITS
+    if not lower <= angle <= upper:
+        raise StructureError(f"delta_robot: angle must be between {lower:g} and {upper:g} rad, not {angle:g}")
     inward_distance = base_radius + arm * math.cos(angle) - platform_radius
     if not abs(inward_distance) < forearm:
         raise StructureError(
@@ -164,7 +174,7 @@ def delta_robot(
         R_base_arm = rotation.about_z(math.radians(120.0 * k))
         name = f"arm{k + 1}"
         X_base_arm = make_pose(R_base_arm, R_base_arm @ (base_radius, 0.0, 0.0))
-        robot.revolute(f"{name}_joint", "base", name, at=X_base_arm, axis="y", limits=(-0.9, 1.6), value=angle)
+        robot.revolute(f"{name}_joint", "base", name, at=X_base_arm, axis="y", limits=DELTA_ARM_LIMITS, value=angle)
         elbows = [np.array([arm, y, 0.0]) for y in (-width / 2, width / 2)]
         motor = hub((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), 2 * radius, 5 * radius, DARK)
         robot.link(

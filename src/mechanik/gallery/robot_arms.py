@@ -406,10 +406,15 @@ def snake(joints: int = 30) -> Mechanism:
     Returns:
         The arm.
 
+    Raises:
+        StructureError: `joints` is not an integer of at least 1.
+
     Example:
         >>> mk.gallery.snake(12).nq
         12
     """
+    if not isinstance(joints, int) or joints < 1:
+        raise StructureError(f"snake: joints must be an integer of at least 1, not {joints!r}")
     arm = arm_3d([1.0 / joints] * joints, ("zyy" * joints)[:joints], limits=(-2.0, 2.0), name="snake")
     return set_home(
         add_default_shapes(arm, 0.02, 0.016, BLUE, DARK), [0.0 if k % 3 == 0 else 3.0 / joints for k in range(joints)]
