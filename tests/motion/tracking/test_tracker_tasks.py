@@ -227,3 +227,12 @@ def test_python_residuals_are_tracked_with_others():
     X_end = arm.pose(FLANGE, state.q)
     assert X_end[2, 3] == pytest.approx(height, abs=1e-6)
     assert X_end[1, 3] == pytest.approx(X[1, 3], abs=1e-6)
+
+
+def test_the_caller_may_change_its_mapping_of_joint_values_after_a_step():
+    """Once the tracker kept the mapping itself, so its errors were those of the changed values."""
+    values = {"joint1": 1.0, "joint2": 0.5}
+    tracker = mk.Tracker(mk.arm_2d([1.0, 1.0]), [mk.Task(mk.JointValues({"joint1": 0.0, "joint2": 0.0}))], dt=0.01)
+    tracker.step(values)
+    values["joint1"] = 9.0
+    assert dict(tracker.objectives[0].values) == {"joint1": 1.0, "joint2": 0.5}

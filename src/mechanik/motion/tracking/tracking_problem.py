@@ -391,7 +391,7 @@ class TaskTargets:
                     if task_slot_values is None:
                         return False
                     slot_values += task_slot_values
-                    joint_values[k], targets_by_task[k] = targets_by_task[k], None
+                    joint_values[k], targets_by_task[k] = dict(targets_by_task[k]), None
             remaining_targets = targets_by_task if any(target is not None for target in targets_by_task) else None
         if remaining_targets is not None:
             multi_writer = self._multi_writer
