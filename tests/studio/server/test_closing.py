@@ -94,3 +94,18 @@ def test_the_solvers_are_read_once_however_many_ask(monkeypatch):
     for thread in asking:
         thread.join(PATIENCE)
     assert sorted(read) == sorted(mk.METHODS)
+
+
+def test_a_shared_session_that_cannot_be_opened_leaves_no_thread_behind():
+    """Once each attempt to serve an unknown mechanism left a thread that watched the kernels."""
+
+    def fail(tell, show, key):
+        raise UnknownName("gallery mechanism", "nope", ["ur5"])
+
+    before = {thread.ident for thread in threading.enumerate()}
+    with pytest.raises(UnknownName):
+        SessionPool(fail, ServerLimits(), is_shared=True)
+    deadline = time.monotonic() + PATIENCE
+    while {thread.ident for thread in threading.enumerate()} - before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not {thread.ident for thread in threading.enumerate()} - before

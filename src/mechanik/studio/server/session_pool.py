@@ -127,7 +127,11 @@ class SessionPool:
         self._sessions_without_page: dict[str, tuple[SessionHost, threading.Timer]] = {}
         self._new_session_bucket = TokenBucket(limits.new_sessions_per_second, limits.max_sessions)
         self._kernels = KernelMonitor(self.broadcast)
-        self.shared_host = self._make_host() if is_shared else None
+        try:
+            self.shared_host = self._make_host() if is_shared else None
+        except BaseException:
+            self._kernels.close()
+            raise
 
     def broadcast(self, event: Event) -> None:
         """Send an event to all pages of all sessions; callable from any thread."""
