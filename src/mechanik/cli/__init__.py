@@ -2,8 +2,8 @@
 
 Exit codes: 0 success; 1 failure (not solved, a check failed, the file is not a mechanism, the result cannot be
 written); 2 usage error (unknown command, option, joint or file; a folder instead of a file); 130 interrupted; 141 the
-reader of a pipe has closed it. Results are printed to stdout, notes and errors to stderr. This package
-is the top layer: it may import every other package.
+reader of a pipe has closed it. Results are printed to stdout, notes and errors to stderr. This package is the top
+layer: it may import every other package.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Contact:
 
     Attributes:
         a, b: names of links or obstacles; `a` is a link that moves.
-        distance: m; a penetration depth is negative.
+        distance: m; negative if the bodies penetrate each other.
         point_a, point_b: (3,), m, points on the surfaces, in the world; point_b - point_a = distance * normal.
         normal: (3,), unit vector from `a` to `b`, in the world; the shape of `b`, moved by -distance along it, touches
             the shape of `a`.
@@ -94,7 +94,7 @@ class Collider:
 
     Distances are signed, in m; a negative distance is a penetration depth. Two bodies that do not move are not checked
     against each other. The collider is updated if joints or links of the mechanism change. A change of
-    `Link.collisions` alone is not noticed; it takes effect with the next other change.
+    `Link.collisions` or `Mechanism.allowed_collisions` alone is not noticed; it takes effect with the next other change.
 
     Args:
         mechanism: a mechanism whose links have shapes (`Link.collisions`); its configuration is not changed.

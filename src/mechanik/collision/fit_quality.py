@@ -55,7 +55,7 @@ class FitQuality:
         count = "1 shape" if self.shape_count == 1 else f"{self.shape_count} shapes"
         return (
             f"{count}, {self.volume_ratio:.2f} times the volume of the hull, "
-            f"up to {self.overhang * 1e3:.0f} mm outside the hull and the meshes"
+            f"outside the hull up to {self.overhang * 1e3:.0f} mm from the meshes"
         )
 
 
