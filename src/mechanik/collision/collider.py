@@ -94,7 +94,7 @@ class Collider:
 
     Distances are signed, in m; a negative distance is a penetration depth. Two bodies that do not move are not checked
     against each other. The collider is updated if joints or links of the mechanism change. A change of
-    `Link.collisions` or `Mechanism.allowed_collisions` alone is not noticed; it takes effect with the next other change.
+    `Link.collisions` or `Mechanism.allowed_collisions` alone is not noticed; it takes effect with the next such update.
 
     Args:
         mechanism: a mechanism whose links have shapes (`Link.collisions`); its configuration is not changed.
