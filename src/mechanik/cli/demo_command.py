@@ -112,7 +112,7 @@ def _print_solves() -> None:
     _print_in_terminal_width(TASK_COLUMNS, RESULT_COLUMNS, rows)
     print_out(
         "error: largest error of all objectives; closure error: largest error of all loops, m or rad; closest or "
-        "stalled: not solved, the errors are those of the closest configuration that was found"
+        "stalled: not solved, the errors are those of the best configuration that was found"
     )
     last_solution = outcomes[-1].solution
     if not last_solution.success:

@@ -54,7 +54,7 @@ def solvers(name: str | None = None, /) -> None:
 
 
 def _first_line(module: str, name: str) -> str:
-    """Return the first docstring line of a class, read from the source, which is faster than an import."""
+    """Return the first line of the docstring of a class, read from the source without importing the module."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
