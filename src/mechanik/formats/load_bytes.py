@@ -1,9 +1,9 @@
 """Load a mechanism from bytes of an untrusted sender: a model file, or a zip with its meshes.
 
-No file on disk is opened. A zip is unpacked into memory after a check of its table of contents. The check rejects names
-that lead out of the zip, links, encrypted members, duplicate names, too many members or bytes, and too high compression
-ratios. The size limit is checked for the sizes in the table, and again for the unpacked bytes. A zip inside the zip is
-not unpacked.
+No file on disk is opened. A zip is unpacked into memory after a check of its table of contents. The check rejects
+symbolic links, encrypted members, names that lead out of the zip, duplicate names, too many members or bytes, and too
+high compression ratios. The size limit is checked for the sizes in the table, and again for the unpacked bytes. A zip
+inside the zip is not unpacked.
 """
 
 from __future__ import annotations
@@ -239,7 +239,10 @@ class ArchiveFileResolver:
         return self._find_by_path_ending([part for part in parts if part != ".."])
 
     def locate(self, uri: str, stored_path: str | None = None) -> tuple[bool, str | None]:
-        """Return whether the archive has the file; `stored_path`, a path on the sender's machine, is ignored."""
+        """Return whether the archive has the file, and None, since a file in memory has no path.
+
+        `stored_path`, a path on the sender's machine, is ignored.
+        """
         return self.find(uri) is not None, None
 
     def open(self, uri: str) -> Source | None:

@@ -52,13 +52,14 @@ def densify(ints, floats, buffer, end_block, residual_out, J):
 def evaluate_dense(ints, floats, actions, step_factor, buffer, required_block_count, end_block, residual, J):
     """Move x, evaluate the residual and write it with its Jacobian as dense arrays; `actions` selects these actions.
 
-    The present x of the method is the table `trial`. With buffer 1 the table `trial` itself is moved and evaluated.
-    With buffer 0 the moved x is written to the table `x` and evaluated there; `trial` stays unchanged.
+    Unlike in the other kernels, the table `trial` contains the present x of the method, and the table `x` is scratch
+    memory. With buffer 1 `trial` itself is moved and evaluated. With buffer 0 the moved x is written to `x` and
+    evaluated there; `trial` stays unchanged.
 
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
         actions: the sum of the bits MOVE, EVALUATE and DENSIFY.
-        step_factor: x moves by this factor times the table `step`. A factor of 0 also sets the table to zero.
+        step_factor: x moves by this factor times the table `step`, which stays unchanged; 0 sets it to zero.
         buffer: buffer (0 or 1) of residual and Jacobian; only buffer 1 is written to `residual` and `J`.
         required_block_count, end_block: number of blocks that count for success, and number of blocks that are
             evaluated.

@@ -99,7 +99,7 @@ class Frame:
     @name.setter
     def name(self, name: str) -> None:
         self._name = self._check_name(name)
-        self._mark_structure_changed()
+        self._record_edit()
 
     # ---- pose -------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Frame:
         child._parent = self
         child._invalidate()
         child._revision += 1  # the child is no longer a root; mechanisms with this root must be updated
-        child._mark_structure_changed()
+        child._record_edit()
 
     def remove_child(self, child: Frame) -> None:
         """Remove a child; it keeps its local pose, so its world pose changes.
@@ -220,11 +220,11 @@ class Frame:
             StructureError: the frame is not a child of this frame.
         """
         self._check_is_child(child)
-        child._mark_structure_changed()
+        child._record_edit()
         self._children.remove(child)
         child._parent = None
         child._invalidate()
-        child._mark_structure_changed()
+        child._record_edit()
 
     def attach_child(self, child: Frame) -> None:
         """Add a child and keep its world pose; the child is removed from its present parent.
@@ -344,11 +344,11 @@ class Frame:
             stale_frames.extend(child for child in frame._children if child._X_world_frame is not None)
 
     def _mark_changed(self) -> None:
-        """Record that the pose or the dofs of this frame changed."""
-        self._mark_structure_changed()
+        """Record that the pose or the dofs of this frame changed; for a goal, this is no edit."""
+        self._record_edit()
 
-    def _mark_structure_changed(self) -> None:
-        """Record that the tree changed: mechanisms compile their derived data again on the next use."""
+    def _record_edit(self) -> None:
+        """Record an edit of any kind: mechanisms compile their derived data again on the next use."""
         self.root._revision += 1
         Frame.edit_count += 1
 
@@ -478,7 +478,7 @@ class Goal(Frame):
             DoFError: `dof` is invalid.
         """
         self._dof = as_dofs(dof)
-        self._mark_structure_changed()
+        self._record_edit()
 
     @property
     def free_dof(self) -> tuple[DoF, ...]:
@@ -507,11 +507,11 @@ class Goal(Frame):
         if axes not in ("goal", "world"):
             raise DoFError(f"axes of {self} must be 'goal' or 'world', not {axes!r}")
         self._axes_frame: Literal["goal", "world"] = axes
-        self._mark_structure_changed()
+        self._record_edit()
 
     @property
     def axes_wxyz(self) -> Array:
-        """The identity quaternion (4,), also with axes="world"; only joints have axes of motion of their own."""
+        """Rotation from the goal to its axes of motion, quaternion (4,): the identity; not used with axes="world"."""
         return quaternion.identity()
 
     @property

@@ -179,5 +179,5 @@ class Closure:
         return make_pose(R_joint_axes.T @ X_joint_end[:3, :3] @ R_joint_axes, R_joint_axes.T @ X_joint_end[:3, 3])
 
     def _mark_ends_changed(self) -> None:
-        self.joint._mark_structure_changed()
+        self.joint._record_edit()
         self.link._mark_changed()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CLEARANCE_TOLERANCE = 1e-9
 """m; a distance up to this much below the clearance still meets the objective. It is also the angle tolerance, since
-the rows of functions count as angles."""
+solvers compare the rows of FUNCTION relations with the angle tolerance."""
 ACTIVATION_DISTANCE = 0.2
 """m beyond the clearance; pairs farther apart are not measured. With a larger value a solver reacts earlier and needs
 more distance queries."""
@@ -104,11 +104,13 @@ class Clearance(Objective):
         return cache[-1]
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        residual = ClearanceResidual(self.collider(mechanism), self.clearance + ACTIVATION_DISTANCE)
-        row_count = len(residual.collider.distance_names)
+        distances = PairDistances(self.collider(mechanism), self.clearance + ACTIVATION_DISTANCE)
+        row_count = len(distances.collider.distance_names)
         lower, upper = read_only(np.full(row_count, self.clearance)), read_only(np.full(row_count, np.inf))
         rows = tuple(range(row_count))
-        return (Relation(RelationKind.FUNCTION, rows, function=residual, lower=lower, upper=upper, weight=self.weight),)
+        return (
+            Relation(RelationKind.FUNCTION, rows, function=distances, lower=lower, upper=upper, weight=self.weight),
+        )
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
         """Return the amount (m) by which the smallest distance at q (nq,) is below the clearance, as position error.
@@ -122,8 +124,10 @@ class Clearance(Objective):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClearanceResidual:
-    """Function of a `Clearance` relation: the distances and their Jacobian; the band of the relation is the clearance.
+class PairDistances:
+    """Function of a `Clearance` relation: distances of pairs and their Jacobian.
+
+    The band of the relation, from the clearance to infinity, turns distances into residuals.
 
     Attributes:
         collider: collider of the mechanism.

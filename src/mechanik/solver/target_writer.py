@@ -192,13 +192,14 @@ class MultiTargetWriter:
         names: name of each objective; empty if a name is missing or not unique. For joint values, names of the dofs.
         write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the target table
             (n, 4), and the rotations (n, 9).
-        initial_values: targets of the original objectives, (size,), lengths in m and angles in rad.
+        default_values: targets where a call gives none, (size,), lengths in m and angles in rad; initially those of the
+            objectives.
     """
 
     kinds: tuple[int, ...]
     names: tuple[str, ...]
     write_plans: tuple[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array], ...]
-    initial_values: Array
+    default_values: Array
 
     def pack_targets(self, targets: Any) -> Array | None:
         """Return all targets of a call as an array (size,); None if the general path must check them."""
@@ -216,7 +217,7 @@ class MultiTargetWriter:
             values = np.array(targets) if self._are_alike else self._pack_each(targets)
         except (KeyError, TypeError, ValueError):
             return None
-        if values is None or values.dtype != np.float64 or values.size != self.initial_values.size:
+        if values is None or values.dtype != np.float64 or values.size != self.default_values.size:
             return None
         if self._are_alike and values.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
             return None
@@ -250,7 +251,7 @@ class MultiTargetWriter:
     def _pack_each(self, targets: Any) -> Array | None:
         if len(targets) != len(self.kinds):
             return None
-        values, first_index = self.initial_values.copy(), 0
+        values, first_index = self.default_values.copy(), 0
         for target, kind in zip(targets, self.kinds, strict=True):
             size = TARGET_SIZES[kind]
             if target is not None:

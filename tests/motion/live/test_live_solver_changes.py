@@ -162,7 +162,7 @@ def test_edit_that_removes_the_goal_link_raises_until_new_goals_are_set():
             arm.link("link3").remove_child(arm.joint("hinge3"))
         with pytest.raises(UnknownName, match="link4"):
             live.solve().result(TIMEOUT)
-        assert "link4" in live.problem
+        assert "link4" in live.error_message
         live.set(goals=position_goal((0.3, 0.0, 0.4), link="link3"))
         assert live.solve().result(TIMEOUT).status is mk.Status.CONVERGED
 

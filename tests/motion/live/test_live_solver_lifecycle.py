@@ -175,8 +175,8 @@ def test_callback_that_raises_is_removed_and_others_continue(arm: mk.Mechanism):
         live.stop()
         assert heard == list(range(heard[0], heard[0] + len(heard)))
         assert len(heard) >= 3
-        assert 0 < len(live.errors) <= 16
-        assert all(str(error) == "of all things" for error in live.errors)
+        assert 0 < len(live.callback_errors) <= 16
+        assert all(str(error) == "of all things" for error in live.callback_errors)
 
 
 def test_unsubscribed_callbacks_are_not_called(arm: mk.Mechanism):
@@ -234,7 +234,7 @@ def test_step_inside_a_callback_or_an_edit_raises(arm: mk.Mechanism):
     live = make_live_solver(arm)
     live.subscribe(lambda _: live.step())
     live.step()
-    assert isinstance(live.errors[0], InvalidOperation)
+    assert isinstance(live.callback_errors[0], InvalidOperation)
     with live.edit(), pytest.raises(InvalidOperation, match="edit"):
         live.step()
     live.dispose()

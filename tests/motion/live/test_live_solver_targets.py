@@ -191,12 +191,12 @@ def test_exception_in_a_solve_is_in_the_state_and_the_future_and_the_thread_cont
     with live:
         with pytest.raises(Exception, match="not today"):
             live.solve().result(TIMEOUT)
-        assert "not today" in live.problem
+        assert "not today" in live.error_message
         assert live.state.is_at_rest
         assert live.running
         fails = False
         assert live.solve().result(TIMEOUT).status is mk.Status.CONVERGED
-        assert live.problem == ""
+        assert live.error_message == ""
 
 
 def test_solver_comes_to_rest_near_a_target_out_of_reach(arm: mk.Mechanism):

@@ -60,7 +60,7 @@ def test_every_method_runs_or_says_why_not_without_code(name):
                 continue
             nudge(player, 0.01 * np.array([1.0, 0.5, 0.3]) * (-1) ** k)
             state = follow(player)
-            assert state.problem == ""
+            assert state.error_message == ""
             assert np.isfinite(state.q).all()
             solution = state.solution
             if solution is not None and solution.success:

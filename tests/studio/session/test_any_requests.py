@@ -259,7 +259,7 @@ class AnyRequests(RuleBasedStateMachine):
         session = self.harness.session
         assert len(session.q) == session.mechanism.nq
         assert np.isfinite(session.q).all()
-        assert not session.live.errors, session.live.errors
+        assert not session.live.callback_errors, session.live.callback_errors
 
     def number(self, which: int) -> int:
         goals = self.harness.session.goals

@@ -105,7 +105,9 @@ def test_every_method_follows_or_says_in_words_why_it_does_not(method: str) -> N
         assert harness.last(Solving).solver == method
         goal = harness.session.goals[0]
         harness.ask(MoveGoal(goal.number, shifted(goal.pose, 0.01, 0.01, -0.01)))  # type: ignore[arg-type]
-        harness.wait(lambda: harness.frame.goals[0][7] < 0.5 * 0.01 * 3**0.5 or bool(harness.session.live.problem))
+        harness.wait(
+            lambda: harness.frame.goals[0][7] < 0.5 * 0.01 * 3**0.5 or bool(harness.session.live.error_message)
+        )
         harness.ask(Undo())
         if method != before.solver:
             harness.ask(Undo())

@@ -5,8 +5,8 @@ Content that the format cannot express directly is converted:
 - A joint with several dofs that is not planar or floating in the sense of URDF becomes a chain of single-dof joints
   NAME.X, NAME.Y, NAME.Z, NAME.EZ, NAME.EY, NAME.EX (in the order of the motion). Each joint but the last has a child
   link of the same name. A spherical joint becomes three such joints.
-- If a link has a pose in the frame that its joint moves, or such a chain has rotated axes, a fixed joint NAME.end is
-  added after the joint. A fixed joint contains this pose itself.
+- If the pose of a link in the frame that its joint moves is not the identity, or if such a chain has rotated axes, a
+  fixed joint NAME.end is added after the joint. The <origin> of a joint without dofs contains this pose itself.
 - The roots become children of a link `world`, unless the only root is a link or a free base whose pose is the
   identity.
 - Closures, joint constraints, a free base, and joint values that differ from the reader's defaults are written into the
@@ -151,7 +151,6 @@ def closure_element(data: Mapping[str, Any]) -> Element:
     return element
 
 
-XmlElement = ElementTree.Element
 PLANAR_DOFS = (DoF.X, DoF.Y, DoF.EZ)
 """Dofs of a URDF joint of type "planar"."""
 MOTION_ORDER = (*TRANSLATIONS, *reversed(ROTATIONS))
@@ -178,12 +177,12 @@ def write_urdf(mechanism: Mechanism) -> str:
         >>> len(mk.formats.read_urdf(text).closures)
         1
     """
-    robot = XmlElement("robot", name=mechanism.name or "mechanism")
+    robot = Element("robot", name=mechanism.name or "mechanism")
     writer = _UrdfWriter(mechanism)
     writer.write()
     robot.extend([*writer.materials(), *writer.links, *writer.joints])
     if writer.block:
-        block = ElementTree.SubElement(robot, "mechanik")
+        block = SubElement(robot, "mechanik")
         block.extend(writer.block)
     ElementTree.indent(robot)
     try:
@@ -195,7 +194,7 @@ def write_urdf(mechanism: Mechanism) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def split_joints(mechanism: Mechanism) -> dict[str, list[str]]:
+def names_of_split_joints(mechanism: Mechanism) -> dict[str, list[str]]:
     """Return the joints that become several joints in a URDF, each with the names of these joints."""
     writer = _UrdfWriter(mechanism)
     dof_joints = {name: writer._dof_joints_of(joint) for name, joint in mechanism.joints.items()}
@@ -207,10 +206,10 @@ class _UrdfWriter:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self.links: list[XmlElement] = []
-        self.joints: list[XmlElement] = []
-        self.block: list[XmlElement] = []
-        self._intermediate_links: list[XmlElement] = []
+        self.links: list[Element] = []
+        self.joints: list[Element] = []
+        self.block: list[Element] = []
+        self._intermediate_links: list[Element] = []
         self._link_names = set(mechanism.links)
         self._joint_names = set(mechanism.joints)
         # <mimic> couples single-dof joints, so a coupled joint must be split
@@ -248,7 +247,7 @@ class _UrdfWriter:
         for name, joint in mechanism.joints.items():
             self.block += joint_value_elements(name, joint, self._dof_joints_of(joint))
 
-    def materials(self) -> Iterable[XmlElement]:
+    def materials(self) -> Iterable[Element]:
         return (material_element(material) for material in self._materials.values())
 
     # ---- roots ------------------------------------------------------------------------------
@@ -266,10 +265,10 @@ class _UrdfWriter:
             if isinstance(root, Link) and _is_identity(root):
                 return None
             if isinstance(root, Joint) and self._is_free_base(root):
-                self.block.append(XmlElement("base", free=self.mechanism.name_of(root)))
+                self.block.append(Element("base", free=self.mechanism.name_of(root)))
                 return None
         world = self._reserve_link_name("world")
-        self.links.append(XmlElement("link", name=world))
+        self.links.append(Element("link", name=world))
         return world
 
     def _is_free_base(self, root: Joint) -> bool:
@@ -283,14 +282,14 @@ class _UrdfWriter:
     def _add_joint(self, name: str, joint: Joint, parent: str | None) -> None:
         assert parent is not None
         child = joint.child
-        X_end_link = np.eye(4) if child is None else child.matrix
-        end_link = self.mechanism.name_of(child) if child is not None else self._add_intermediate_link(f"{name}.end")
+        X_moved_child = np.eye(4) if child is None else child.matrix
+        child_link = self.mechanism.name_of(child) if child is not None else self._add_intermediate_link(f"{name}.end")
         position, wxyz = joint.position, joint.wxyz
         if not joint.dof:
-            if not np.array_equal(X_end_link, np.eye(4)):
-                position, wxyz = to_position_wxyz(joint.matrix @ X_end_link)
+            if not np.array_equal(X_moved_child, np.eye(4)):
+                position, wxyz = to_position_wxyz(joint.matrix @ X_moved_child)
             self._add_extras(
-                self._add_joint_element(name, "fixed", parent, end_link, position, wxyz), name, has_one_dof=False
+                self._add_joint_element(name, "fixed", parent, child_link, position, wxyz), name, has_one_dof=False
             )
             return
         joint_type = self._urdf_type(joint)
@@ -298,21 +297,25 @@ class _UrdfWriter:
             X_joint_axes = make_pose(quaternion.to_matrix(joint.axes_wxyz), np.zeros(3))
             if not np.array_equal(X_joint_axes, np.eye(4)):
                 position, wxyz = to_position_wxyz(joint.matrix @ X_joint_axes)
-                X_end_link = X_joint_axes.T @ X_end_link
-        needs_end_joint = not np.array_equal(X_end_link, np.eye(4))
-        last_link = self._add_intermediate_link(name) if needs_end_joint else end_link
+                X_moved_child = X_joint_axes.T @ X_moved_child
+        needs_end_joint = not np.array_equal(X_moved_child, np.eye(4))
+        moved_link = self._add_intermediate_link(name) if needs_end_joint else child_link
         if joint_type == "chain":
-            self._add_dof_chain(joint, parent, last_link, position, wxyz)
+            self._add_dof_chain(joint, parent, moved_link, position, wxyz)
         else:
-            element = self._add_joint_element(name, joint_type, parent, last_link, position, wxyz)
+            element = self._add_joint_element(name, joint_type, parent, moved_link, position, wxyz)
             if joint_type == "planar":
-                ElementTree.SubElement(element, "axis", xyz=format_numbers(_planar_axis(joint)))
+                SubElement(element, "axis", xyz=format_numbers(_planar_axis(joint)))
             elif joint_type != "floating":
                 self._add_axis_and_limits(element, name, joint, joint.dof[0], _single_axis(joint))
             self._add_extras(element, name, has_one_dof=joint_type in ("revolute", "continuous", "prismatic"))
         if needs_end_joint:
             self._add_joint_element(
-                self._reserve_joint_name(f"{name}.end"), "fixed", last_link, end_link, *to_position_wxyz(X_end_link)
+                self._reserve_joint_name(f"{name}.end"),
+                "fixed",
+                moved_link,
+                child_link,
+                *to_position_wxyz(X_moved_child),
             )
 
     def _urdf_type(self, joint: Joint) -> str:
@@ -338,14 +341,14 @@ class _UrdfWriter:
         has_standard_axes = np.array_equal(quaternion.to_matrix(joint.axes_wxyz), np.eye(3))
         return joint.dof == ALL_DOFS and is_unlimited and has_standard_axes and joint not in self._coupled_joints
 
-    def _add_dof_chain(self, joint: Joint, parent: str, last_link: str, position: Array, wxyz: Array) -> None:
+    def _add_dof_chain(self, joint: Joint, parent: str, moved_link: str, position: Array, wxyz: Array) -> None:
         """Add a joint for each dof; the chain is in the order of the motion, the elements are in the order of q."""
         motion_order = [dof for dof in MOTION_ORDER if dof in joint.dof]
-        elements: dict[DoF, XmlElement] = {}
+        elements: dict[DoF, Element] = {}
         earlier_joints, self.joints = self.joints, []
         for dof in motion_order:
             name = self._dof_joints[joint, dof]
-            child = last_link if dof is motion_order[-1] else self._add_intermediate_link(name)
+            child = moved_link if dof is motion_order[-1] else self._add_intermediate_link(name)
             elements[dof] = self._add_joint_element(name, _single_dof_type(joint, dof), parent, child, position, wxyz)
             self._add_axis_and_limits(elements[dof], name, joint, dof, np.eye(3)[dof.axis_index])
             parent, position, wxyz = child, np.zeros(3), quaternion.identity()
@@ -353,27 +356,27 @@ class _UrdfWriter:
 
     def _add_joint_element(
         self, name: str, joint_type: str, parent: str, child: str, position: Array, wxyz: Array
-    ) -> XmlElement:
-        element = XmlElement("joint", name=name, type=joint_type)
+    ) -> Element:
+        element = Element("joint", name=name, type=joint_type)
         add_origin(element, position, wxyz)
-        ElementTree.SubElement(element, "parent", link=parent)
-        ElementTree.SubElement(element, "child", link=child)
+        SubElement(element, "parent", link=parent)
+        SubElement(element, "child", link=child)
         self.joints.append(element)
         return element
 
-    def _add_axis_and_limits(self, element: XmlElement, name: str, joint: Joint, dof: DoF, axis: Array) -> None:
-        ElementTree.SubElement(element, "axis", xyz=format_numbers(axis))
+    def _add_axis_and_limits(self, element: Element, name: str, joint: Joint, dof: DoF, axis: Array) -> None:
+        SubElement(element, "axis", xyz=format_numbers(axis))
         lower, upper = joint.limits(dof)
         extra_limits = extra_attributes(self.mechanism.extras, "limits", name)
         if element.get("type") == "continuous":
             if extra_limits:
-                ElementTree.SubElement(element, "limit", extra_limits)
+                SubElement(element, "limit", extra_limits)
         else:
             limits = {"lower": format_number(max(lower, -UNLIMITED)), "upper": format_number(min(upper, UNLIMITED))}
-            ElementTree.SubElement(element, "limit", {**limits, "effort": "0", "velocity": "0", **extra_limits})
+            SubElement(element, "limit", {**limits, "effort": "0", "velocity": "0", **extra_limits})
         if dof in joint._couplings:
             coupling = joint._couplings[dof]
-            ElementTree.SubElement(
+            SubElement(
                 element,
                 "mimic",
                 joint=self._dof_joints[coupling.leader, coupling.leader_dof],
@@ -381,19 +384,19 @@ class _UrdfWriter:
                 offset=format_number(coupling.offset),
             )
 
-    def _add_extras(self, element: XmlElement, name: str, has_one_dof: bool) -> None:
+    def _add_extras(self, element: Element, name: str, has_one_dof: bool) -> None:
         """Write back the data that the reader stored for simulators and controllers."""
         for category, (tag, _) in EXTRA_ELEMENTS.items():
             attributes = extra_attributes(self.mechanism.extras, category, name)
             if attributes and not (has_one_dof and category == "limits"):
-                ElementTree.SubElement(element, tag, attributes)
+                SubElement(element, tag, attributes)
 
     # ---- names ------------------------------------------------------------------------------
 
     def _add_intermediate_link(self, name: str) -> str:
         """Add an intermediate link and return its name: `name`, with underscores if another link has this name."""
         unused_name = self._reserve_link_name(name)
-        self._intermediate_links.append(XmlElement("link", name=unused_name))
+        self._intermediate_links.append(Element("link", name=unused_name))
         return unused_name
 
     def _reserve_link_name(self, name: str) -> str:
@@ -446,7 +449,7 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
 
     Joint values, closures, joint constraints and a free base are complete, because the block <mechanik> contains them.
     """
-    joints, names_of_split_joints = mechanism.joints, split_joints(mechanism)
+    joints, split_joint_names = mechanism.joints, names_of_split_joints(mechanism)
     omitted_content = {
         "goals": list(mechanism.goals),
         "named configurations": list(mechanism.configurations),
@@ -458,13 +461,13 @@ def urdf_losses(mechanism: Mechanism) -> list[str]:
             name for name, joint in joints.items() if joint.cone is not None and not joint.is_closure
         ],
         "half-spaces, height fields and convex meshes": _links_with_other_shapes(mechanism),
-        "extras": list(unwritten_extras(mechanism.extras, _joints_with_extras(joints, names_of_split_joints))),
+        "extras": list(unwritten_extras(mechanism.extras, _joints_with_single_element(joints, split_joint_names))),
     }
     texts = [
         f"a URDF cannot contain {content}: {list_names(names)}" for content, names in omitted_content.items() if names
     ]
-    if names_of_split_joints:
-        descriptions = [f"{name} ({', '.join(names)})" for name, names in names_of_split_joints.items()]
+    if split_joint_names:
+        descriptions = [f"{name} ({', '.join(names)})" for name, names in split_joint_names.items()]
         texts.append(f"joints with several dofs become several joints: {list_names(descriptions)}")
     return texts
 
@@ -481,6 +484,8 @@ def _links_with_other_shapes(mechanism: Mechanism) -> list[str]:
     ]
 
 
-def _joints_with_extras(joints: Mapping[str, Joint], split_joint_names: Mapping[str, Sequence[str]]) -> set[str]:
+def _joints_with_single_element(
+    joints: Mapping[str, Joint], split_joint_names: Mapping[str, Sequence[str]]
+) -> set[str]:
     """Return the joints that are written as a single <joint>, to which extras can be added."""
     return {name for name, joint in joints.items() if name not in split_joint_names and not joint.is_closure}

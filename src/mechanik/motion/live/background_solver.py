@@ -50,7 +50,7 @@ class LiveState:
         status: status of the tick; PENDING before the first tick and after a failure, CONVERGED if there is nothing to
             solve.
         ticks_per_second: ticks within the last second.
-        problem: message of the error in the tick; empty if it did not fail.
+        error_message: message of the error in the tick; empty if it did not fail.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.4])
@@ -69,7 +69,7 @@ class LiveState:
     iterations: int = 0
     status: Status = Status.PENDING
     ticks_per_second: float = 0.0
-    problem: str = ""
+    error_message: str = ""
 
     @property
     def error(self) -> float:
@@ -340,7 +340,7 @@ class BackgroundSolver:
                 self._tick_solver.target_store.put(targets)
                 replaced_futures = self._wake(self._tag)
             is_at_work = self._is_busy or self._has_work()
-            is_done = not is_at_work and not self.state.problem
+            is_done = not is_at_work and not self.state.error_message
             if not is_done:
                 self._has_changes |= not is_at_work  # try again after a failure
                 self._futures.append(future)
@@ -562,7 +562,7 @@ class BackgroundSolver:
             iterations=0 if solution is None else solution.iterations,
             status=status if failure is None else Status.PENDING,
             ticks_per_second=self._rate.update(perf_counter()),
-            problem="" if failure is None else str(failure) or type(failure).__name__,
+            error_message="" if failure is None else str(failure) or type(failure).__name__,
         )
         self._publish(state, failure)
         return state

@@ -231,13 +231,13 @@ class LiveSolver:
         return self._background.state
 
     @property
-    def problem(self) -> str:
+    def error_message(self) -> str:
         """Message of the error in the last tick; empty if it did not fail."""
-        return self._background.state.problem
+        return self._background.state.error_message
 
     @property
-    def errors(self) -> tuple[BaseException, ...]:
-        """The last exceptions of callbacks, the newest at the end."""
+    def callback_errors(self) -> tuple[BaseException, ...]:
+        """The last exceptions that callbacks raised, the newest at the end."""
         return tuple(self._background.listeners.errors)
 
     @property

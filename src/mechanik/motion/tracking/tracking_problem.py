@@ -29,8 +29,8 @@ SINGULARITY_DISTANCE = 0.1
 Jacobian J, with lengths in length units of the mechanism; it is at most the smallest singular value of J. A Panda at
 its home pose has a distance of 0.3."""
 BRAKING_SHARE = 0.5
-"""Ratio to the acceleration limit: largest deceleration before a position limit, for dofs that loops couple. The
-remaining acceleration is reserved for the curvature of the loops."""
+"""Largest deceleration before a position limit, as a fraction of the acceleration limit, for dofs that loops couple.
+The remaining acceleration is reserved for the curvature of the loops."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +67,8 @@ class TrackingProblem:
     Attributes:
         problem: the problem.
         subproblem: its only subproblem.
-        relations: relation of each residual block, for residuals that are Python functions; empty for constraints.
+        relations: the relation of each residual block, to call residuals that are Python functions; a relation without
+            rows for constraints.
         table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
         options: (OPTION_COUNT,) options of the step.
         gains: (rows,) gain of each residual row, 1/s.
@@ -351,7 +352,7 @@ class TaskTargets:
                 for k, objective in enumerate(objectives)
             ]
             current_objectives = self._multi_writer.objectives(
-                (*writer_objectives, compiled_objectives[-1]), self._multi_writer.initial_values
+                (*writer_objectives, compiled_objectives[-1]), self._multi_writer.default_values
             )
             objectives = [
                 objective if isinstance(objective, JointObjective) else current_objectives[k]
@@ -407,9 +408,9 @@ class TaskTargets:
             if packed_targets is None:
                 return False
             if not multi_writer.write(packed_targets, q):
-                multi_writer.write(multi_writer.initial_values, q)
+                multi_writer.write(multi_writer.default_values, q)
                 return False
-            multi_writer.initial_values[:] = packed_targets
+            multi_writer.default_values[:] = packed_targets
         floats = self._tracking_problem.subproblem.packed.floats
         for slot, value in slot_values:
             floats[slot] = value
@@ -456,7 +457,7 @@ class TaskTargets:
                 for item, item_relations, kind in zip(objectives, relations, kinds, strict=True)
                 if kind != UNCHANGED
             ]
-            self._multi_writer.initial_values[:] = np.concatenate(initial_targets)
+            self._multi_writer.default_values[:] = np.concatenate(initial_targets)
         relation_keys = zip(
             tracking_problem.subproblem.owners, tracking_problem.subproblem.relation_indices, strict=True
         )

@@ -360,7 +360,7 @@ class FramePacker:
 
 def status_name(state: LiveState) -> str:
     """Return the name of the status of a solver state, one of `STATUSES`."""
-    if state.problem:
+    if state.error_message:
         return "PROBLEM"
     if state.status is Status.PENDING:
         return "IDLE"

@@ -46,8 +46,8 @@ def _solver_status(solver_session: SolverSession) -> tuple[str, str]:
     state = solver_session.latest_state
     if state is None:
         return "IDLE", ""
-    if state.problem:
-        return "PROBLEM", f"This cannot be solved: {state.problem}"
+    if state.error_message:
+        return "PROBLEM", f"This cannot be solved: {state.error_message}"
     if not solver_session.solve_spec.goals:
         return "IDLE", "There is no goal. Right-click a link to add one."
     return status_name(state), _solution_text(state)

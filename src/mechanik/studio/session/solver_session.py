@@ -530,7 +530,7 @@ class SolverSession:
         with self._frame_lock:
             if self._is_closed or len(state.q) != self.frame_packer.index.nq:
                 return
-            status = None if self._spec.goals or state.problem else "IDLE"
+            status = None if self._spec.goals or state.error_message else "IDLE"
             self._send(
                 self.frame_packer, state.q, FrameStatus.from_state(state, state.tag >> CHANGE_COUNT_BITS, status=status)
             )
