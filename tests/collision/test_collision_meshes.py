@@ -238,3 +238,23 @@ def test_a_wrong_mesh_of_an_obstacle_is_reported_with_the_obstacle(tmp_path: Pat
             Collider(robot.build(), [cup], meshes=meshes)
     with pytest.raises(FormatError, match=r"^obstacle 'cup': the mesh 'cup.stl' has no file.*Mesh\(uri, path=...\)"):
         Collider(robot.build(), [Obstacle(Mesh("cup.stl"), name="cup")], meshes=meshes)
+
+
+def test_a_collider_with_other_replacements_of_meshes_finds_its_own_allowed_collisions(tmp_path: Path) -> None:
+    """Once pairs that always collide as capsules were skipped by a later collider with convex hulls."""
+    plate = mesh(tmp_path / "plate.obj", scale=(1.0, 1.0, 0.02))
+
+    def parallel_plates() -> Any:
+        builder = Builder("plates")
+        builder.revolute("lower joint", "base", "lower")
+        builder.revolute("middle joint", "lower", "middle")
+        builder.revolute("upper joint", "middle", "upper")
+        mechanism = builder.build()
+        for name, height in (("lower", 0.0), ("upper", 0.1)):
+            mechanism.link(name).collisions = (ShapeInstance(plate, Pose((-0.5, -0.5, height))),)
+        return mechanism
+
+    mechanism = parallel_plates()
+    assert Collider(mechanism, meshes="fitted").pairs == ()
+    assert Collider(mechanism, meshes="exact").pairs == Collider(parallel_plates(), meshes="exact").pairs
+    assert Collider(mechanism, meshes="exact").pairs == (("lower", "upper"),)

@@ -445,12 +445,16 @@ def _allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) ->
 
 def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionBody]) -> dict[Pair, str]:
     """Return the allowed collisions found by sampling, which is slow; cached until joints or shapes change."""
-    shapes = tuple(link.collisions for link in mechanism.links.values())
+    shapes_key = tuple(
+        (body.name, shape.kind, shape.sizes, *(array.tobytes() for array in (shape.points, shape.core_points, X)))
+        for body in links
+        for shape, X in body.kernel_shapes
+    )
     cache_entry = mechanism._cache.get("sampled_allowed_collisions")
-    if not (isinstance(cache_entry, _SampledPairs) and cache_entry.shapes == shapes):
+    if not (isinstance(cache_entry, _SampledPairs) and cache_entry.shapes_key == shapes_key):
         samples = ALWAYS_SAMPLES_WITH_LOOPS if mechanism.closures or mechanism.joint_constraints else ALWAYS_SAMPLES
         cache_entry = _SampledPairs(
-            shapes, allowed_collisions_at(mechanism, links, sample_configurations(mechanism, samples))
+            shapes_key, allowed_collisions_at(mechanism, links, sample_configurations(mechanism, samples))
         )
         mechanism._cache["sampled_allowed_collisions"] = cache_entry
     return cache_entry.pairs
@@ -458,9 +462,9 @@ def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionB
 
 @dataclass(frozen=True, slots=True)
 class _SampledPairs:
-    """Allowed collisions found by sampling, with the collision shapes of the links for which they are valid."""
+    """Allowed collisions found by sampling, with the shapes for which they are valid: of meshes, their replacements."""
 
-    shapes: tuple[tuple[ShapeInstance, ...], ...]
+    shapes_key: tuple[tuple[object, ...], ...]
     pairs: dict[Pair, str]
 
 
