@@ -5,9 +5,9 @@ the path parameter s. The tangent is the null space of A, the Jacobian of the re
 and s. The predictor is a step along the tangent; the corrector is Newton's method, which projects back onto the curve,
 normal to the tangent (E. L. Allgower, K. Georg, "Numerical Continuation Methods", Springer 1990). s increases while the
 driven joints approach their goal. A point at which s changes from increasing to decreasing is a dead point. At a change
-point two branches cross, A loses rank, and the sign of a determinant changes; the continuation passes it with one
-straight step across it. The sign may also change between two branches that only come close, but there the curve bends,
-and the steps get shorter until they follow the bend.
+point two branches cross, A loses rank, and the orientation of the curve changes (`have_same_orientation`); the
+continuation passes it with one straight step across it. The orientation may also change between two branches that only
+come close, but there the curve bends, and the steps get shorter until they follow the bend.
 """
 
 from __future__ import annotations
@@ -156,9 +156,11 @@ class ContinuationProblem:
         return bool(np.abs(u).max(initial=0.0) < 1e-6)
 
     def project(
-        self, q: Array, s: float, normals: Array, steps: int = 8, tolerance: float = ROUNDING_TOLERANCE
+        self, q: Array, s: float, directions: Array, steps: int = 8, tolerance: float = ROUNDING_TOLERANCE
     ) -> ContinuationPoint:
-        """Project (q, s) onto the curve by Newton's method, with least-norm steps normal to `normals` (k, n + 1).
+        """Project (q, s) onto the curve by Newton's method, with least-norm steps.
+
+        The steps are perpendicular to the rows of `directions` (k, n + 1).
 
         The iteration ends if the largest residual is below `tolerance`, after `steps` steps, or if a step does not
         decrease the residual; that step is discarded.
@@ -168,8 +170,8 @@ class ContinuationProblem:
         for _ in range(steps):
             if error < tolerance:
                 break
-            M = np.concatenate([A, normals])
-            z = least_norm_step(M, np.append(-e, np.zeros(len(normals))))
+            M = np.concatenate([A, directions])
+            z = least_norm_step(M, np.append(-e, np.zeros(len(directions))))
             z[:-1][self.frozen_dofs] = 0.0
             q_new, s_new = self.step(q, s, z)
             e_new, A_new = self.residual(q_new, s_new)
@@ -252,8 +254,10 @@ NEAR_SINGULAR_RATIO = 1e-4
 """Ratio to the largest singular value; if the smallest is below it, tangents are inaccurate. A step should not end so
 near a change point.
 """
+MIN_S_COMPONENT = 1e-4
+"""If a redundant mechanism has no unit direction with at least this component along s, it is at a dead point."""
 DEAD_POINT_TOLERANCE = 1e-9
-"""Components of a unit direction along s below this count as zero."""
+"""A unit direction whose component along s is below this does not change s."""
 LIMIT_TOLERANCE = 1e-11
 """Largest violation of a limit that is accepted, scaled units."""
 MAX_STEPS = 20_000
@@ -277,8 +281,9 @@ class Continuation:
         rank: rank of A away from change points.
         is_at_change_point: whether the present point is a change point, where A does not determine the tangent.
         change_points: points next to the change points that were passed.
-        stop_reason: reason why the continuation has stopped: "dead point", "limit", "stuck", "conflict" or "steps"
-            (maximum number of steps reached); empty if it can continue.
+        stop_reason: reason why the continuation has stopped: "dead point", "limit", "stuck", "steps" (maximum
+            number of steps reached) or "conflict" (no direction is compatible with all inputs, see `bifurcation.py`);
+            empty if it can continue.
         limit_name: name of the joint or dof whose limit has stopped the continuation.
         step_length: desired length of the next step, scaled units.
         sign: -1 if s decreases along the curve, else 1.
@@ -377,7 +382,7 @@ class Continuation:
             if self.sign * (goal - dead_point.s) > RESIDUAL_TOLERANCE:
                 self.stop_reason = "dead point"
             next_point, tangent = dead_point, self._tangent(dead_point, t)
-        elif self.redundancy and self.sign * float(tangent[-1]) < 1e-4:
+        elif self.redundancy and self.sign * float(tangent[-1]) < MIN_S_COMPONENT:
             self.stop_reason = "dead point"
         self.points.append(next_point)
         self.tangents.append(tangent)
@@ -554,10 +559,7 @@ class Continuation:
             problem.frozen_dofs |= loops.columns == k
             limit_point = problem.project_at(np.clip(limit_point.q, loops.lower, loops.upper), limit_point.s)
             self.rank = limit_point.rank
-            if (
-                float(np.linalg.norm(limit_point.null_space_part(problem.s_axis, limit_point.rank)))
-                > NEAR_SINGULAR_RATIO
-            ):
+            if float(np.linalg.norm(limit_point.null_space_part(problem.s_axis, limit_point.rank))) > MIN_S_COMPONENT:
                 return limit_point, self._tangent(limit_point, problem.s_axis)
             problem.frozen_dofs &= loops.columns != k
         self.stop_reason, self.limit_name = "limit", name

@@ -94,6 +94,7 @@ def _dispatcher(function: Callable[..., Any], is_kernel: bool = False, **options
     """Return the Numba dispatcher of a function, which compiles it on first use."""
     numba: Any = importlib.import_module("numba")
     pipeline: Any = importlib.import_module(".numba_pipeline", __package__)
-    # a process that loads cached machine code may have imported the package under its regular name only
+    # compiled code refers to its module by name, and a process that loads cached code may have imported only
+    # `mechanik.kernels`
     function.__module__ = "mechanik.kernels." + function.__module__.removeprefix(__name__.removesuffix("compiler"))
     return numba.njit(**options, **pipeline.pipeline_options(is_kernel))(function)

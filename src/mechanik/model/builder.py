@@ -288,8 +288,8 @@ class Builder(BuilderCouplings):
 
         Raises:
             UnknownName: the builder has links, but none with the name `parent`.
-            StructureError: the name of the joint is in use or empty, the child already has a parent, is the parent or
-                is above it, or `limits` is not a pair.
+            StructureError: the name of the joint is in use or empty, the child already has a parent, or is the link
+                `parent` or one of its ancestors, or `limits` is not a pair.
             DoFError: `dof` or `axis` is invalid.
             LimitsError: a lower limit is above the upper limit.
             ShapeError: `at`, `axis` or `value` has the wrong shape.
@@ -350,7 +350,9 @@ class Builder(BuilderCouplings):
         return self.joint(name, parent, child, ROTATIONS, **options)
 
     def universal(self, name: str, parent: str, child: str, **options: Unpack[JointOptions]) -> Joint:
-        """Create a joint with two rotations, about axes that are normal to `axis` at zero: about y, then the new x.
+        """Create a joint with two rotations: about the y axis of motion, then about the rotated x axis.
+
+        At joint values of zero, both are normal to `axis`.
 
         Args:
             name, parent, child: names of the joint, of its parent link and of its child link.

@@ -135,28 +135,28 @@ def closed_jacobian(
     if inputs is None:
         analysis = analyse_structure(mechanism, system.q, tool=link)
         names = [mechanism.space.v_names[k] for k in analysis.inputs]
-        input_rows, units = np.eye(mechanism.nv)[analysis.inputs], system.unit[analysis.inputs]
+        input_rows, input_units = np.eye(mechanism.nv)[analysis.inputs], system.unit[analysis.inputs]
         basis = remove_directions(basis, analysis.idle_basis(system))
     else:
-        names, input_rows, units = _input_rows(mechanism, kinematics, _input_names(inputs), system)
-    input_rates = input_rows * system.unit / units[:, None] @ basis
-    undriven_motions = null_space(input_rates, _rank_of_inputs(input_rates))
-    if inputs is not None and undriven_motions.shape[1]:  # idle motions do not count as undetermined
+        names, input_rows, input_units = _input_rows(mechanism, kinematics, _input_names(inputs), system)
+    input_rates = input_rows * system.unit / input_units[:, None] @ basis
+    undriven_coefficients = null_space(input_rates, _rank_of_inputs(input_rates))
+    if inputs is not None and undriven_coefficients.shape[1]:  # idle motions do not count as undetermined
         idle_basis = analyse_structure(mechanism, system.q, tool=link).idle_basis(system)
         # an idle motion that moves an input is not removed
-        idle_input_rates = input_rows * system.unit / units[:, None] @ idle_basis
+        idle_input_rates = input_rows * system.unit / input_units[:, None] @ idle_basis
         basis = remove_directions(basis, idle_basis @ null_space(idle_input_rates, _rank_of_inputs(idle_input_rates)))
-        input_rates = input_rows * system.unit / units[:, None] @ basis
-        undriven_motions = null_space(input_rates, _rank_of_inputs(input_rates))
-    is_undetermined = np.abs(basis @ undriven_motions).max(axis=1, initial=0.0) > MIN_PARTICIPATION
+        input_rates = input_rows * system.unit / input_units[:, None] @ basis
+        undriven_coefficients = null_space(input_rates, _rank_of_inputs(input_rates))
+    is_undetermined = np.abs(basis @ undriven_coefficients).max(axis=1, initial=0.0) > MIN_PARTICIPATION
     independent_inputs = independent_rows(input_rates, range(len(names)), MIN_PARTICIPATION, 1.0)
     scaled_transmission = basis @ _truncated_inverse(input_rates)
     twist_units = np.array([system.characteristic_length] * 3 + [1.0] * 3)
     return ClosedJacobian(
         link=link,
         inputs=tuple(names),
-        matrix=read_only(J_tree @ (system.unit[:, None] * scaled_transmission / units)),
-        transmission=read_only(system.unit[:, None] * scaled_transmission / units),
+        matrix=read_only(J_tree @ (system.unit[:, None] * scaled_transmission / input_units)),
+        transmission=read_only(system.unit[:, None] * scaled_transmission / input_units),
         dependent=tuple(name for k, name in enumerate(names) if k not in independent_inputs),
         undetermined=tuple(
             name for name, is_free in zip(mechanism.space.v_names, is_undetermined, strict=True) if is_free
@@ -220,7 +220,7 @@ def dof_column(joint: Joint, dof: DoF, mechanism: Mechanism) -> tuple[int, float
         leader, leader_dof, ratio, _ = joint._couplings[dof].resolve()
         return joint_indices[leader].v[leader_dof], ratio
     indices = joint_indices[joint]
-    # the entries of v of a quaternion are rotations about the rotated axes of motion
+    # for a joint with a quaternion, v is the angular velocity about the axes of motion, which rotate with the child
     if indices.quaternion_v is not None and dof.is_rotation:
         return indices.quaternion_v + dof.axis_index, 1.0
     return indices.v[dof], 1.0

@@ -86,7 +86,9 @@ def describe_structure(analysis: Structure) -> list[str]:
             f"It is at a change point: near it the mobility is {format_count(analysis.generic_dof, 'dof')}."
         )
     elif analysis.is_change_point:
-        sentences.append("But it is shaky: its motions are only infinitesimal.")
+        sentences.append(
+            "But its motions are only infinitesimal (a shaky mechanism): near this configuration nothing can move."
+        )
     if input_labels:
         passive_clause = (
             f"; {_join_shortened(passive_labels)} {'is' if len(passive_labels) == 1 else 'are'} passive"

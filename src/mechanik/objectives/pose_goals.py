@@ -152,7 +152,7 @@ class LinkGoal(Objective):
         """Return the goal with targets moved by X (4, 4).
 
         The error of the new goal with the link at X @ X_world_link equals the error of the original goal with the link
-        at X_world_link. With `relative_to`, the poses of the link are in that link instead of the world.
+        at X_world_link. With `relative_to`, X and both poses are in the frame of the link `relative_to`.
         """
         X_matrix = as_single_pose(X, "transform")
         position, rotation = self.position, self.rotation
@@ -542,8 +542,8 @@ class PoseGoal(LinkGoal):
         position, wxyz: the target as a point (3,), m, and a quaternion (4,), instead of `target`. A missing part is the
             origin or the identity.
         at: X_link_tool: a `Pose`, (4, 4), or a point (3,); default: the frame of the link.
-        dof: constrained dofs, one or more of X Y Z EX EY EZ. The other dofs are free, like those of a joint at the
-            target with the motion T(x, y, z) Rz Ry Rx.
+        dof: constrained dofs, one or more of X Y Z EX EY EZ. The other dofs are free: the link may move relative
+            to the target as by a joint with these free dofs, whose motion is T(x, y, z) Rz Ry Rx.
         axes: whether these dofs are along the axes of the target ("goal") or of the world ("world").
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.

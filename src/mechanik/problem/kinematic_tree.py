@@ -108,7 +108,7 @@ class KinematicTree:
         k = self.x_of[dof_name]
         return float(self.lower[k]), float(self.upper[k])
 
-    def columns_of(self, node: Array) -> list[tuple[int, int, bool]]:
+    def dofs_of(self, node: Array) -> list[tuple[int, int, bool]]:
         """Return (index in v, axis of the node, whether the column is a rotation) for each column of a node."""
         kind, v = int(node[NODE_KIND]), int(node[FIRST_V])
         if kind in (TRANSLATION, SPHERICAL):

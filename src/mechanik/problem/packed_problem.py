@@ -65,12 +65,12 @@ def pack_problem(
     """
     moving_v = sorted({v for block in blocks for v in block.v_indices})
     column_of = {v: k for k, v in enumerate(moving_v)}
-    banded_rows = [(b, r) for b, block in enumerate(blocks) for r in range(block.row_count) if block.is_banded(r)]
+    banded_rows = [(b, r) for b, block in enumerate(blocks) for r in range(block.row_count) if block.has_bands]
     slack_column = {key: len(moving_v) + k for k, key in enumerate(banded_rows)}
     column_count, x_count = len(moving_v) + len(banded_rows), tree.nx + len(banded_rows)
     columns_by_block = [
         [column_of[v] for v in block.v_indices]
-        + [slack_column[b, r] for r in range(block.row_count) if block.is_banded(r)]
+        + [slack_column[b, r] for r in range(block.row_count) if block.has_bands]
         for b, block in enumerate(blocks)
     ]
     elimination_order = _elimination_order(column_count, columns_by_block)
@@ -271,7 +271,7 @@ def _fill_blocks(
                 [] if id(relation.terrain) in first_parameter_by_terrain else terrain_parameters(relation.terrain)
             )
             first_entry = first_parameter_by_terrain.setdefault(id(relation.terrain), first_parameter)
-        has_bands = any(block.is_banded(r) for r in range(block.row_count))
+        has_bands = block.has_bands
         block_table[b] = (
             relation.kind, block.mask, block.row_count, first_row,
             node_of.get(block.node_a, -1), node_of.get(block.node_b, -1),

@@ -1,6 +1,6 @@
 """Residual blocks of a problem: the nodes and dofs on which each relation depends, before columns are numbered.
 
-The module also computes the parameters of joint constraints and terrains, which are the entries of the kernel's table
+The module also computes the parameters of joint constraints and terrains, which the kernels read from the table
 `coefficients`, and chooses between the primal step (over columns) and the dual step (over rows) for each stage.
 """
 
@@ -40,7 +40,7 @@ def joint_constraint_parameters(relation: Relation, x_indices: Sequence[int], co
     """Return the parameters of a JOINT_CONSTRAINT relation as the kernel reads them.
 
     Args:
-        x_indices: index in x of each dof.
+        x_indices: index in x (`KinematicTree.x_of`) of each dof.
         columns: column of each dof within the block; -1 if the dof may not move.
     """
     parameters: list[float] = []
@@ -145,7 +145,7 @@ class ResidualBlock:
         self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, is rotation, side, ratio
         for node in sorted(moving_nodes):
             side = problem_layout.MOVES_A * (node in nodes_a) + problem_layout.MOVES_B * (node in nodes_b)
-            for v, axis, is_rotation in tree.columns_of(tree.nodes[node]):
+            for v, axis, is_rotation in tree.dofs_of(tree.nodes[node]):
                 if active[v]:
                     self.terms.append((v, node, axis, is_rotation, side, float(tree.nodes[node, NODE_RATIO])))
         self.v_indices = _complete_sphericals(tree, direct_v | {v for v, *_ in self.terms})
@@ -169,7 +169,7 @@ class ResidualBlock:
 
     @property
     def is_chain(self) -> bool:
-        """Whether the rows constrain the pose of the tip of a serial chain: each dof moves one node, and only B."""
+        """Whether the rows constrain the pose of the tip of a serial chain: each dof moves frame b, not frame a, and by one node."""
         relation = self.relation
         rotation_rows = sum(row >= 3 for row in relation.rows)
         motions = {(v, side) for v, _, _, _, side, _ in self.terms}
@@ -177,7 +177,7 @@ class ResidualBlock:
             relation.kind is RelationKind.POSE
             and relation.world_axes is None
             and rotation_rows in (0, 3)
-            and not self.is_banded(0)
+            and not self.has_bands
             and not self.has_spherical_joints
             and motions == {(v, problem_layout.MOVES_B) for v in self.v_indices}
             and len(motions) == len(self.terms)
@@ -191,8 +191,9 @@ class ResidualBlock:
         """
         return self.relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT)
 
-    def is_banded(self, row: int) -> bool:
-        """Whether a row has a band; this is the same for all rows of a block."""
+    @property
+    def has_bands(self) -> bool:
+        """Whether the rows have a band; this is the same for all rows of a block."""
         return self.relation.lower is not None or self.relation.upper is not None
 
     def band(self, row: int) -> tuple[float, float]:
@@ -286,17 +287,20 @@ def stage_layout(
     column_count = len(elimination_rank)
     hard_row_count = sum(block.row_count for block in blocks if block.stage < stage)
     stage_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
-    wide_blocks = [b for b in stage_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
-    row_count = sum(blocks[b].row_count for b in wide_blocks) + min(hard_row_count, column_count)
+    non_scalar_blocks = [b for b in stage_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
+    row_count = sum(blocks[b].row_count for b in non_scalar_blocks) + min(hard_row_count, column_count)
     uses_dual_form = bool(stage_blocks) and column_count >= max(DUAL_MIN_RATIO * row_count, DUAL_MIN_COLUMNS)
     if uses_dual_form and hard_row_count == 0:
         # the primal matrix may be sparse, for example if legs share nothing but a body
         uses_dual_form = row_count * row_count * column_count < _primal_work(
-            wide_blocks, blocks, columns_by_block, elimination_rank
+            non_scalar_blocks, blocks, columns_by_block, elimination_rank
         )
     chain_block = (
-        wide_blocks[0]
-        if uses_dual_form and hard_row_count == 0 and len(wide_blocks) == 1 and blocks[wide_blocks[0]].is_chain
+        non_scalar_blocks[0]
+        if uses_dual_form
+        and hard_row_count == 0
+        and len(non_scalar_blocks) == 1
+        and blocks[non_scalar_blocks[0]].is_chain
         else -1
     )
     return StageLayout(
@@ -310,7 +314,7 @@ def _primal_work(
     columns_by_block: Sequence[Sequence[int]],
     elimination_rank: Sequence[int],
 ) -> int:
-    """Estimate twice the number of multiplications to assemble the matrix of blocks and to solve with it."""
+    """Estimate the number of multiplications, without use of symmetry, to assemble the matrix of blocks and to solve with it."""
     # column of the first entry of each row of the matrix; rows and columns are in the order of elimination
     first_entries = list(range(len(elimination_rank)))
     for b in block_indices:

@@ -105,7 +105,7 @@ def _euclidean_space(base: Any, space: PlanningSpace, ambient: Any, start: Array
 
 
 def _projected_space(base: Any, space: PlanningSpace, ambient: Any, start: Array, moving: Indices) -> tuple[Any, Any]:
-    """OMPL state space and space information along loops and unit quaternions."""
+    """OMPL state space and space information with closed loops and unit quaternions."""
     indices, constraint_count = range(len(moving)), max(1, _constraint_rank(space, start))
     quaternion_starts, delta = space.mechanism.space.quaternions_q, 2.0 * space.step
 

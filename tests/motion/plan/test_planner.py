@@ -246,7 +246,7 @@ def test_two_arms_carry_a_box_around_a_pillar_with_closed_loops() -> None:
     between = Path(arms, path.at(np.linspace(0.0, 1.0, 301)))
     assert between.closure_error() < 1e-6
     assert np.min(collider.distance(between.q)) >= 0.0
-    assert not path.is_certain  # nothing bounds the motion along loops between two checks
+    assert not path.is_certain  # nothing bounds the motion with closed loops between two checks
 
 
 def test_straight_path_of_a_linkage_has_closed_loops() -> None:

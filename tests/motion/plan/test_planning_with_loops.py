@@ -1,4 +1,4 @@
-"""Planning along loops: projection, steering, and RRT-Connect with closed loops."""
+"""Planning with closed loops: projection, steering, and RRT-Connect with closed loops."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class GeomReader:
         if self.model.sanitized_mjcf is not None:
             return Mesh(self.model.sanitized_mjcf.mesh_uris.get(file, file), (sx, sy, sz))
         folder = self.folder or Path()
-        # MuJoCo stores the path that it opened, or, in some versions, the path in the file
+        # MuJoCo stores the path that it opened, or, in some versions, the path as the MJCF file gives it
         path = next((path for path in (Path(file), folder / file) if path.is_file()), None)
         uri = Path(file).relative_to(folder).as_posix() if Path(file).is_relative_to(folder) else file
         return Mesh(uri, (sx, sy, sz), None if path is None else str(path))

@@ -122,9 +122,9 @@ def _certify_between(
 
 
 class _MotionBounds:
-    """Bounds on the motion of the moving bodies that belong to each row of a collider's distances.
+    """Upper bounds on how much each of the m distances of a collider can decrease during a motion.
 
-    Each body is bounded by a sphere.
+    A distance belongs to a moving body and its partners. Each body is bounded by a sphere.
     """
 
     def __init__(self, collider: Collider) -> None:
@@ -140,13 +140,13 @@ class _MotionBounds:
             self._spheres.append((p_link_centre, float(row[at.BODY_RADIUS])))
         self._body_by_row = list[int]()
         self._partners_by_row = list[npt.NDArray[np.int64]]()
-        for body_index, first_partner, count, _, row_count in tables.pair_lists.tolist():
+        for body_index, first_partner, count, _, row_count in tables.pair_lists.tolist():  # count -1: all static bodies
             partners = tables.partners[first_partner : first_partner + max(0, count)]
             self._body_by_row += [body_index] * row_count
             self._partners_by_row += [partners] * row_count
 
     def approach_bound(self, q: Array, steps: Array) -> Array:
-        """Bound (N, m), in m, on how much the distance of each row can decrease while the dofs move by `steps` from q.
+        """Bound (N, m), in m, on how much each distance can decrease while the dofs move by `steps` from q.
 
         Args:
             q: (N, nq).
@@ -162,8 +162,8 @@ class _MotionBounds:
     def _body_motion_bound(self, k: int, q: Array, steps: Array) -> Array:
         """Bound (N,) on the motion of any point of body k, m.
 
-        Lever arms grow during the motion, at most by twice the distance D that any point has moved, so D is at most
-        `initial_bound` + 2 `angle` D.
+        Let D be the largest distance that any point of the body moves. Both ends of a lever arm move by at most D, so
+        the arm grows by at most 2 D, and D <= `initial_bound` + 2 `angle` D.
         """
         p_link_centre, radius = self._spheres[k]
         J = self._mechanism.jacobian(self._links[k], q, p_link_centre)
@@ -230,7 +230,7 @@ def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
     nodes = spheres[:, SPHERE_NODE].astype(np.int64).tolist()
     pair_rows = list[tuple[int, int, int, int]]()
     for row, (body, first_partner, count, *_) in enumerate(tables.pair_lists.tolist()):
-        if count < 0:
+        if count < 0:  # all static bodies
             pair_rows.append((row, body, -1, -1))
         for partner in tables.partners[first_partner : first_partner + max(count, 0)].tolist():
             pair_rows.append((row, body, partner, _common_ancestor(parents, nodes[body], nodes[partner])))

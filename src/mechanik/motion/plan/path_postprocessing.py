@@ -1,4 +1,4 @@
-"""Post-processing of planned paths: shortcuts, rounded corners, smoothing along loops, waypoints for the spline.
+"""Post-processing of planned paths: shortcuts, rounded corners, smoothing with closed loops, waypoints for the spline.
 
 Shortcuts and corners are implemented in kernels for Euclidean spaces, and in Python for other spaces (loops, spherical
 joints, cone limits).
@@ -123,11 +123,11 @@ def round_corners(space: PlanningSpace, q: Array, deadline: float) -> Array:
     return remove_duplicates(space, np.array([*waypoints, q[-1]]))
 
 
-def smooth_along_loops(space: PlanningSpace, q: Array, deadline: float) -> Array:
-    """Smooth dense waypoints q (N, nq) along loops: move each one repeatedly halfway to the midpoint of its neighbours.
+def smooth_with_closed_loops(space: PlanningSpace, q: Array, deadline: float) -> Array:
+    """Smooth dense waypoints q (N, nq) of a mechanism with loops.
 
-    A waypoint is not moved if its loops cannot be closed there, or if the waypoint or the middle of an adjacent segment
-    would violate the clearance. The first and the last waypoint stay.
+    Each waypoint moves repeatedly halfway to the midpoint of its neighbours. It is not moved if its loops cannot be
+    closed there, or if the waypoint or the middle of an adjacent segment would violate the clearance. The first and the last waypoint stay.
 
     Args:
         deadline: time of `time.perf_counter` at which smoothing ends.

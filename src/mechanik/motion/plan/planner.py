@@ -1,7 +1,7 @@
 """Plan a collision-free path from a start to a goal: the function `plan` and its result `PlannedPath`.
 
 By default the straight segment is tried first, then a tree planner. The path of a tree planner is shortened, and its
-corners are rounded or, along loops, it is smoothed. Each path is checked before it is returned (`path_certificate.py`).
+corners are rounded or, with closed loops, it is smoothed. Each path is checked before it is returned (`path_certificate.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mechanik.motion.plan.path_postprocessing import (
     round_corners_in_kernel,
     shortcut_in_kernel,
     shortcut_path,
-    smooth_along_loops,
+    smooth_with_closed_loops,
 )
 from mechanik.motion.plan.planning_goals import PlanningGoal, as_goals, as_start
 from mechanik.motion.plan.planning_space import SEARCH_CHECK_STEP, PlanningSpace
@@ -46,7 +46,7 @@ from mechanik.validation import as_number, as_rng, format_count
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class PlannedPath(Path):
-    """A path found by `mk.plan`, with the planner, the time and the certified clearance.
+    """A path found by `mk.plan`, with the planner, the time and the result of the clearance check.
 
     Attributes:
         mechanism: the mechanism of the waypoints; the path does not move it.
@@ -121,7 +121,7 @@ def plan(
 
     By default the straight segment is used if it is free. Otherwise the path of the planner is shortened and its
     corners are rounded. If possible, it is proven that the path keeps the clearance everywhere
-    (`PlannedPath.is_certain`). Where no proof is possible, as along loops, the path is checked every 0.01 rad or 5 mm.
+    (`PlannedPath.is_certain`). Where no proof is possible, as with closed loops, the path is checked every 0.01 rad or 5 mm.
     If possible, waypoints are inserted until the spline that `mk.retime` fits through them is collision-free, too.
 
     Args:
@@ -225,7 +225,7 @@ def _search(
         candidates = (
             variant
             for q_improved in _improved_paths(space, q, rng, deadline)
-            for variant in (*_without_idle_motion(space, q_improved), q_improved)
+            for variant in (*_without_needless_motion(space, q_improved), q_improved)
         )
         for candidate in candidates:
             certificate = certify_path(space, candidate, clearance, deadline)
@@ -251,7 +251,7 @@ def _search(
 def _is_acceptable(space: PlanningSpace, certificate: PathCertificate, clearance: float) -> bool:
     """Whether a path is proven free, or is free where no proof is possible.
 
-    No proof is possible along loops, and if the start or a goal is exactly at the clearance.
+    No proof is possible with closed loops, or if the start or a goal is exactly at the clearance.
     """
     return certificate.is_certain or (certificate.is_free and (space.has_loops or space.clearance <= clearance))
 
@@ -267,7 +267,7 @@ def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, de
         else:
             q_shortened = shortcut_path(space, q, rng, deadline)
             q_smooth = (
-                smooth_along_loops(space, q_shortened, deadline)
+                smooth_with_closed_loops(space, q_shortened, deadline)
                 if space.has_loops
                 else round_corners(space, q_shortened, deadline)
             )
@@ -276,16 +276,16 @@ def _improved_paths(space: PlanningSpace, q: Array, rng: np.random.Generator, de
     yield q
 
 
-def _without_idle_motion(space: PlanningSpace, q: Array) -> list[Array]:
-    """List with the path without small motions of dofs whose start and end values are equal; empty if there are none.
+def _without_needless_motion(space: PlanningSpace, q: Array) -> list[Array]:
+    """List of the path without small motions of dofs that end where they start; empty if it has no such motions.
 
     Tree planners cause such motions, because they move all dofs.
     """
     if not space.is_euclidean:
         return []
     excursions = np.abs(space.scaled_difference(q[0], q)).max(axis=0)
-    is_idle = (q[0] == q[-1]) & (excursions > 0.0) & (excursions < SEARCH_CHECK_STEP)
-    return [np.where(is_idle, q[0], q)] if is_idle.any() else []
+    is_needless = (q[0] == q[-1]) & (excursions > 0.0) & (excursions < SEARCH_CHECK_STEP)
+    return [np.where(is_needless, q[0], q)] if is_needless.any() else []
 
 
 def _clearance_margin(space: PlanningSpace, ends: list[Array]) -> float:
