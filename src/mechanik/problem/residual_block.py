@@ -169,7 +169,10 @@ class ResidualBlock:
 
     @property
     def is_chain(self) -> bool:
-        """Whether the rows constrain the pose of the tip of a serial chain: each dof moves frame b, not frame a, and by one node."""
+        """Whether the rows constrain the pose of the tip of a serial chain.
+
+        Each dof then moves frame b, not frame a, and by one node.
+        """
         relation = self.relation
         rotation_rows = sum(row >= 3 for row in relation.rows)
         motions = {(v, side) for v, _, _, _, side, _ in self.terms}
@@ -287,20 +290,17 @@ def stage_layout(
     column_count = len(elimination_rank)
     hard_row_count = sum(block.row_count for block in blocks if block.stage < stage)
     stage_blocks = [b for b, block in enumerate(blocks) if block.stage == stage]
-    non_scalar_blocks = [b for b in stage_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
-    row_count = sum(blocks[b].row_count for b in non_scalar_blocks) + min(hard_row_count, column_count)
+    matrix_blocks = [b for b in stage_blocks if (blocks[b].row_count, len(columns_by_block[b])) != (1, 1)]
+    row_count = sum(blocks[b].row_count for b in matrix_blocks) + min(hard_row_count, column_count)
     uses_dual_form = bool(stage_blocks) and column_count >= max(DUAL_MIN_RATIO * row_count, DUAL_MIN_COLUMNS)
     if uses_dual_form and hard_row_count == 0:
         # the primal matrix may be sparse, for example if legs share nothing but a body
         uses_dual_form = row_count * row_count * column_count < _primal_work(
-            non_scalar_blocks, blocks, columns_by_block, elimination_rank
+            matrix_blocks, blocks, columns_by_block, elimination_rank
         )
     chain_block = (
-        non_scalar_blocks[0]
-        if uses_dual_form
-        and hard_row_count == 0
-        and len(non_scalar_blocks) == 1
-        and blocks[non_scalar_blocks[0]].is_chain
+        matrix_blocks[0]
+        if uses_dual_form and hard_row_count == 0 and len(matrix_blocks) == 1 and blocks[matrix_blocks[0]].is_chain
         else -1
     )
     return StageLayout(
@@ -314,7 +314,7 @@ def _primal_work(
     columns_by_block: Sequence[Sequence[int]],
     elimination_rank: Sequence[int],
 ) -> int:
-    """Estimate the number of multiplications, without use of symmetry, to assemble the matrix of blocks and to solve with it."""
+    """Estimate the number of multiplications to assemble the matrix of blocks and solve with it, without symmetry."""
     # column of the first entry of each row of the matrix; rows and columns are in the order of elimination
     first_entries = list(range(len(elimination_rank)))
     for b in block_indices:

@@ -127,7 +127,8 @@ def smooth_with_closed_loops(space: PlanningSpace, q: Array, deadline: float) ->
     """Smooth dense waypoints q (N, nq) of a mechanism with loops.
 
     Each waypoint moves repeatedly halfway to the midpoint of its neighbours. It is not moved if its loops cannot be
-    closed there, or if the waypoint or the middle of an adjacent segment would violate the clearance. The first and the last waypoint stay.
+    closed there, or if the waypoint or the middle of an adjacent segment would violate the clearance.
+    The first and the last waypoint stay.
 
     Args:
         deadline: time of `time.perf_counter` at which smoothing ends.

@@ -1,7 +1,8 @@
 """Plan a collision-free path from a start to a goal: the function `plan` and its result `PlannedPath`.
 
 By default the straight segment is tried first, then a tree planner. The path of a tree planner is shortened, and its
-corners are rounded or, with closed loops, it is smoothed. Each path is checked before it is returned (`path_certificate.py`).
+corners are rounded or, with closed loops, it is smoothed. Each path is checked before it is returned
+(`path_certificate.py`).
 """
 
 from __future__ import annotations
@@ -121,8 +122,9 @@ def plan(
 
     By default the straight segment is used if it is free. Otherwise the path of the planner is shortened and its
     corners are rounded. If possible, it is proven that the path keeps the clearance everywhere
-    (`PlannedPath.is_certain`). Where no proof is possible, as with closed loops, the path is checked every 0.01 rad or 5 mm.
-    If possible, waypoints are inserted until the spline that `mk.retime` fits through them is collision-free, too.
+    (`PlannedPath.is_certain`). Where no proof is possible, as with closed loops, the path is checked every 0.01 rad or
+    5 mm. If possible, waypoints are inserted until the spline that `mk.retime` fits through them is collision-free,
+    too.
 
     Args:
         mechanism: the mechanism; it is not moved.
