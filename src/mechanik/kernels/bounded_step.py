@@ -251,8 +251,8 @@ def count_active_bounds(ints):
 
 MAX_SOLVES, MAX_SINGLE_BOUND_SOLVES = 12, 24
 """Numbers of linear solves of one step. The first MAX_SOLVES solves may change many bounds at once. If they give no
-step that stays within the bounds and decreases the cost, further solves change one bound at a time; all in all there
-are at most MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES solves. With fewer solves, more steps are shortened at the bounds."""
+step that stays within the bounds and decreases the cost, further solves change one bound at a time, up to
+MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES solves in all. With fewer solves, more steps are shortened at the bounds."""
 SLOW_COST_RATIO = 0.5
 """Second derivatives are used if the cost after three steps, or the predicted cost after one step, is above this ratio
 of the cost before. A smaller ratio uses them more often: fewer steps, but more evaluations for each step."""
@@ -303,13 +303,14 @@ def bounded_step(
         damping_ratio: factor on the damping if all second derivatives are known.
         has_moved: 1.0 if the previous step was accepted, so that it can update the second derivatives.
         poses_are_current: 1.0 if the stored poses are those of x. If 0.0, they are those of a trial or a probe; x has
-            not changed since the previous step, so its curvature vectors of the chain are still valid.
+            not changed since the previous step, so the table `chain` is still valid.
 
     Returns:
-        The cost, which is the sum of squares of the soft residuals if the hard constraints were satisfied, to first
-        order; the predicted change of this cost; the largest absolute reduced gradient of a column that may move along
-        its negative gradient; and the curvature: CURVATURE_REQUESTED, CURVATURE_UNKNOWN, or the smallest result of
-        `solve_reduced_step`. With `is_newton`, the first three are 0 and the curvature is CURVATURE_UNKNOWN.
+        The cost, which is the sum of squares that the soft residuals would have, to first order, if the hard
+        constraints were satisfied; the predicted change of this cost; the largest absolute reduced gradient of a
+        column that may move along its negative gradient; and the curvature: CURVATURE_REQUESTED, CURVATURE_UNKNOWN, or
+        the smallest result of `solve_reduced_step`. With `is_newton`, the first three are 0 and the curvature is
+        CURVATURE_UNKNOWN.
     """
     stages, bound_state = ints[AT_STAGES], ints[AT_BOUND_STATE]
     step, offset, reduced_step = ints[AT_STEP], ints[AT_OFFSET], ints[AT_REDUCED_STEP]

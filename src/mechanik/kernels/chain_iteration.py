@@ -7,8 +7,9 @@ made for each lane.
 
 The step is J' y with (J J' + damping) y = e, for the free joints, where e is the weighted residual (6,) from the tip to
 the target, and J is the Jacobian of -e. The cost is |e|^2. For a whole pose, position or rotation, J is the weighted
-Jacobian of the tip: the sum of squares is the same along any axes, and near the target the derivative of the rotation
-vector is the identity. Partial goals (single rows, axes, cosines) use the row maps of `partial_residual`.
+Jacobian of the tip along the axes of the base, since the cost is the same along any axes. The derivative of the
+rotation vector is approximated by the identity, its value at the target. Partial goals (single rows, axes, cosines) use
+the row maps of `partial_residual`.
 
 `work` and `work_alias` are two names of the same workspace. With a single name the compiler would replace "keep the
 stored value if the trial is rejected" by masked stores, which are slow on some processors. Offsets of slots are
@@ -375,7 +376,7 @@ def iterate(like, model, work, work_alias):
         )
     position_error2 = e0 * e0 + e1 * e1 + e2 * e2
     rotation_error2 = e3 * e3 + e4 * e4 + e5 * e5
-    # this residual is zero at a rotation by pi, which is no solution
+    # the residual of rotation is zero at a rotation by pi too, which is no solution
     rotation_error2 = where_less(
         half_cosine2, NEAR_PI_TOLERANCE, PI_SQUARED * rotation_weight * rotation_weight, rotation_error2
     )

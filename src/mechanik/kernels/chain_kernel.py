@@ -1,4 +1,4 @@
-"""The chain kernel: inverse kinematics of a serial chain with one pose-like goal, for one target; its seed table."""
+"""The chain kernel: inverse kinematics of a serial chain with one pose-like goal, for one target; seed tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def solve_target(work, X, q0, mode, key, q):
     Args:
         work: model, seed table and workspace in a single array, since each array adds 0.05 us to a call from Python.
         X: (4, 4), target pose of the tip, lengths in m (its frame: see `chain_layout.py`).
-        q0: (nq,), seed, rad or m; q has its values for joints that do not move.
+        q0: (nq,), seed, rad or m; its values of locked joints and of joints outside the chain are copied to q.
         mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT.
         key: number that selects the sequence of random numbers.
         q: (nq,), written.

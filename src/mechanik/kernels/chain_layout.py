@@ -36,8 +36,8 @@ COS_RANGE_MIDDLE, SIN_RANGE_MIDDLE, COS_HALF_RANGE: cosine and sine of the middl
 cosine of half the range.
 AZIMUTH_PENALTY: factor of the penalty on the distance of an entry whose first joint would be outside its range; 0 if
 the range is not limited.
-SEED_CHOICES: if the attempt from the seed fails, least number of starts from the table before the solution nearest to
-the seed is chosen.
+SEED_CHOICES: least number of starts that follow a failed attempt from the seed; then the solution nearest to the seed
+is chosen.
 MODEL_SIZE, TABLE_SIZE: numbers of 64-bit floats of the model and of the table in an array that contains both."""
 ROTATION_VECTOR, AXIS, COSINE = 0.0, 1.0, 2.0
 """Values of ROTATION_KIND."""
@@ -94,7 +94,7 @@ BEST_COST, BEST_POSITION_ERROR, BEST_ROTATION_ERROR: of the best attempt so far;
 NEAREST_DISTANCE: squared distance of the best solution from the seed (rad and m)."""
 FEATURES, BLOCK_DISTANCE, BLOCK_ENTRY = 12, 23, 39
 """Offsets of arrays in a lane's search: the 11 features of the target; for each block of the table, the distance and
-the index of its nearest entry."""
+the index of the entry nearest to the target."""
 SEARCH_HEAD = 55
 """Number of floats of a lane's search; the best x so far, (columns,), follows them."""
 TABLE_BLOCKS = 16
@@ -105,7 +105,7 @@ More blocks give more starts from the table before random starts are used, and t
 
 # the seed table, 32 bits: features of all entries in groups of eight, then the entries themselves
 FEATURE_ROWS = 9
-"""Number of floats of an entry that are compared: |f|^2, six features f, cosine and sine of the azimuth."""
+"""Number of floats by which an entry is ranked: |f|^2, its first six features f, cosine and sine of the azimuth."""
 ENTRY_TAIL = 4
 """Number of floats that follow the joint values of an entry: the x axis of the last joint, and the azimuth (rad)."""
 

@@ -286,8 +286,8 @@ def start_from_entry(model, table, work, search, entry_index, q0, first_q, lanes
 
 
 RIGID_TRANSFORM_TOLERANCE = 1e-6
-"""Bound of the sum of the deviations of a target from a rigid transform: those of the squared lengths and scalar
-products of the columns of its rotation, and of its last row."""
+"""Bound of the sum of the deviations of a target from a rigid transform: those of the squared lengths of the columns of
+its rotation from 1, of their scalar products from 0, and of its last row from (0, 0, 0, 1)."""
 MAX_SEED_NORM = 1e5
 """Sum of the absolute values of q0 (rad and m) above which the seed is invalid."""
 NO_COST = 1e30
@@ -295,7 +295,7 @@ NO_COST = 1e30
 MIN_STARTS_BEFORE_FOLLOW_UP, FOLLOW_UP_COST, MAX_FOLLOW_UPS, FOLLOW_UP_RADIUS = 4.0, 1e-4, 3.0, 0.05
 """After MIN_STARTS_BEFORE_FOLLOW_UP starts without a solution, an attempt that ends with a cost below FOLLOW_UP_COST is
 followed by up to MAX_FOLLOW_UPS attempts, as long as each of them ends below this cost. Each starts around the end of
-the attempt before: within FOLLOW_UP_RADIUS (rad or length units of the mechanism; ratio of the range if the range is
+the previous attempt: within FOLLOW_UP_RADIUS (rad or length units of the mechanism; times the range if the range is
 below 1), then within 2 and 4 times this radius. Tuned on a Panda."""
 NEAR_SOLUTION_COST = 1e-6
 """Cost at or below which a target is probably within reach: its iteration budget is doubled."""

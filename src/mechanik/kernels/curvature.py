@@ -6,20 +6,22 @@ is large too, and Gauss-Newton, which omits this part, converges slowly. This mo
 Finite differences (probes). With the Lagrange multipliers of the hard residuals h at x, the reduced Hessian W over the
 columns z_k of the null space basis (1, Z) (`elimination.py`) is
 
-    W_ik = z_i' (gradient of |e|^2 / 2 + multiplier' h, at x + step z_k, minus that at x) / step
+    W_ik = z_i' (g(x + step z_k) - g(x)) / step
 
-This works for every kind of residual and takes one evaluation of all residuals for each free column. The omitted part
-is S = W - A'A, where A is the Jacobian of e over the independent columns (`damped_least_squares.py`).
+where g is the gradient of |e|^2 / 2 + multiplier' h. This works for every kind of residual and takes one evaluation of
+all residuals for each free column. The omitted part is S = W - A'A, where A is the Jacobian of e over the independent
+columns (`damped_least_squares.py`).
 
 Secant updates. An approximation of S is updated from the change of the reduced gradient between steps, by the formula
 of Dennis, Gay and Welsch (NL2SOL, ACM TOMS 7, 1981). The reduced gradient includes closures and held levels, so S
 contains their curvature too. S is used only if progress is slow.
 
-Chains. Along an arm, joint i moves the axis and the lever of every later joint j. Therefore the entry (i, j) of the
-whole Hessian of |e|^2 / 2, with j = i or j after i, is a scalar product u_i · v_j of six numbers each:
+Chains. Let axis_j be the axis of a joint j of an arm, and velocity_j the velocity of the goal's point if the joint
+moves. Joint i changes both for every later joint j. Therefore the entry (i, j) of the whole Hessian of |e|^2 / 2, with
+j = i or j after i, is a scalar product u_i · v_j of six numbers each:
 
-    v_j = (lever_j, axis_j)                              lever_j: velocity of the goal's point by joint j
-    u_i = (weight² (lever_i + e × axis_i),  weight² (T axis_i + e × axis_i / 2))
+    v_j = (velocity_j, axis_j)
+    u_i = (weight² (velocity_i + e × axis_i),  weight² (T axis_i + e × axis_i / 2))
 
 The first three numbers are for the position, the last three for the rotation; each part has its own weight and its own
 unweighted residual e. T = 1 + c [e]×² is the even part of the derivative of a rotation vector by a rotation, with
@@ -341,7 +343,7 @@ def add_curvature(ints, floats, n, has_moved):
 
 @subroutine
 def update_curvature(ints, floats, n):
-    """Update S so that S s = y - A'A s, for the last step s and the change y of the gradient along the step.
+    """Update S so that S s = y - A'A s, for the last step s and the change y of the reduced gradient in this step.
 
     `u` is first y - A'A s, the value that S s should have, then y - A'A s - shrink_factor S s. `AAs` and `Ss` are
     entries of A'A s and S s. `ys`, `ss` and `sSs` are the products y's, s's and s'S s; `target_sSs` is the value that
@@ -414,7 +416,7 @@ def write_chain_vectors(ints, floats, buffer, b):
 
     (ex, ey, ez) and (fx, fy, fz) are the weighted residuals of position and rotation, times their weights: weight² e.
     wx, wy and wz are the squared weights of the position, w is that of the rotation. (x, y, z) and (lx, ly, lz) are the
-    axis and the lever of a joint along the axes C of frame A; (bx, by, bz) and (cx, cy, cz) are cross products.
+    axis and the velocity of a joint along the axes C of frame A; (bx, by, bz) and (cx, cy, cz) are cross products.
     """
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     first_row, mask, poses = ints[block + FIRST_ROW], ints[block + ROW_MASK], ints[AT_POSES]

@@ -178,8 +178,7 @@ def assemble_normal_equations(
     The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e - damping Z'o, where
     o is the table `offset`. The right-hand side is written to `AT_DAMPED_NEGATIVE_GRADIENT`; its part -A'e, the
     negative gradient of half the cost, to `AT_NEGATIVE_GRADIENT`. The damping of each column is multiplied by the table
-    `extra_damping`.
-    The dual form stores the rows of A instead of H0 (`linear_systems.py`).
+    `extra_damping`. The dual form stores the rows of A instead of H0 (`linear_systems.py`).
 
     Two arguments have no effect on the dual form. Without `damps_dependent` only the independent columns are damped:
     the terms damping Z'Z and damping Z'o are omitted. With many loops this takes half the time. With `uses_curvature`,
@@ -442,8 +441,8 @@ def expand_step(ints, floats, n):
 def model_change(ints, floats, n, dual_row_count, chain_block):
     """Return the change of the cost (negative: a decrease) that the damped model predicts for `AT_REDUCED_STEP`.
 
-    Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`, with the positive sign;
-    `AT_DAMPED_NEGATIVE_GRADIENT` contains a negative gradient.
+    Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`; it is not negated, unlike
+    `AT_DAMPED_NEGATIVE_GRADIENT`.
     """
     envelope, damped_negative_gradient, H0, reduced_step, model_gradient = (
         ints[AT_ENVELOPE],

@@ -1,10 +1,10 @@
 """The general kernel: damped least-squares descents from several starts, stage by stage, in one loop.
 
 An attempt is one descent through all stages (`stages.py`) with steps of `bounded_step.py`. The first attempt starts at
-q0, further attempts at other starts, until an attempt succeeds. If none succeeds, the best attempt is continued without
-being abandoned. The loop of `search` is a state machine that calls each large function at one place only, since each
-further call is compiled again (compiling takes 23 s instead of 84 s). The state machine can also pause: for residuals
-that Python computes, or after a given number of iterations.
+q0, further attempts at other starts, until one succeeds. Slow attempts end early; if none succeeds, the best attempt is
+continued until it converges. The loop of `search` is a state machine that calls each large function at one place only,
+since each further call is compiled again (compiling takes 23 s instead of 84 s). The state machine can also pause: for
+residuals that Python computes, or after a given number of iterations.
 
 Passive spherical joints, whose child is welded to another node, do not take part in the descent. The quaternion of such
 a joint is computed at the end of each call, from the poses of its parent node and of the welded node. Indices such as
@@ -276,7 +276,7 @@ def nearest_start(ints, floats, state, starts, nearest_index):
     """Return the index of the untried start at which the goal's frame B is nearest to its target.
 
     Only the first MAX_RANKED_STARTS starts are compared. If none of them is untried, the result is the argument
-    `nearest_index`.
+    `nearest_index`. The distance of the start is stored in LAST_DISTANCE.
 
     A row of `starts` contains q (nq numbers) and the world pose of B (12 numbers). Starts are tried in the order of
     their distance, so the untried starts are those with a distance above LAST_DISTANCE. This distance combines position

@@ -28,20 +28,20 @@ Example: the joints of a stretched leg cannot change its length to first order. 
 small entries in the columns of the leg, so it is solved for a column of the body that the leg supports.
 """
 NO_INDEX = -1
-"""Index that means: there is none, such as no column or no row."""
+"""Value of an index, such as that of a column or of a row, if there is none."""
 FEW_INDEPENDENT_COLUMNS = 24
 """Largest number of independent columns for which the rows of Z are computed by loops over all independent columns.
 With more columns, the loops are over the nonzero entries only; this saves operations but needs a list of these entries.
 """
 FROM_REMAINING_ROWS = 1 << 40
-"""Added in `AT_PIVOT_ROW` to the indices of remaining rows, to distinguish them from the rows of blocks."""
+"""Added to the indices of remaining rows in `AT_PIVOT_ROW`, to distinguish them from the rows of blocks."""
 
 
 @subroutine
 def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_newton):
     """Eliminate the hard rows: choose the dependent columns and compute the offset and Z.
 
-    A column at a bound becomes dependent, and free, only if no other column is possible.
+    A column at a bound becomes dependent only if no other column is possible; it is then released.
 
     Args:
         stage: index of the stage.

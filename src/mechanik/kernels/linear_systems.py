@@ -386,7 +386,10 @@ def write_dual_step(ints, floats, n, dual_row_count):
 
 @subroutine
 def dual_model_change(ints, floats, n, dual_row_count):
-    """Do the same as `damped_least_squares.model_change`, in dual form."""
+    """Return the predicted change of the cost and write the model gradient, in dual form.
+
+    The result is the same as that of `damped_least_squares.model_change`.
+    """
     B, reduced_step, model_gradient, damped_negative_gradient = (
         ints[AT_DUAL_ROWS],
         ints[AT_REDUCED_STEP],

@@ -30,10 +30,9 @@ NODE_RATIO, NODE_OFFSET, PARENT, NODE_KIND, FIRST_Q, FIRST_V, NODE_FLOATS = 12, 
 Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = FIRST_Q, FIRST_V
 """Entries of the fixed node that ends a chain: the length of q; 1 if the chain has no TRANSLATION or SPHERICAL node."""
 
-
 INVERSE_PI = 1.0 / math.pi
-# pi is the sum of three numbers; the first two have at most 33 bits, so that their integer multiples up to 2**20 are
-# exact
+# the sum of these three numbers is pi; the first two have at most 33 bits, so their products with integers up to 2**20
+# are exact
 PI_HIGH = 3.1415926534682512
 PI_MIDDLE = 1.2154201012607932e-10
 PI_LOW = 4.044532497591901e-21

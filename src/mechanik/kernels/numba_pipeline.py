@@ -96,7 +96,7 @@ if IS_AVAILABLE:
             return self._shared_module
 
     class _NoEnvironment:
-        """Code generator of a function without machine code, which has no memory for an environment address."""
+        """Code generator of a function without machine code: no variable has the address of Numba's environment."""
 
         @staticmethod
         def set_env(name: str, environment: object) -> None:

@@ -4,7 +4,7 @@ All tables are in two arrays, one of integers and one of floats, since each arra
 `INT_TABLES` and `FLOAT_TABLES` list the tables. A problem has
 
 - nodes (`nodes.py`), in topological order, and x, the variables: q, then the dofs of closing joints that have nodes,
-  then the slack variables of bands;
+  then the slack variables of bands (see below);
 - columns, the tangent directions of x. One unit of a column moves x by `scale`: 1 rad or one length unit of the
   mechanism (m), times the weight of the dof, so that all columns have comparable size. `lower` and `upper` are the
   bounds of x (rad, m, or the unit of a band); the three columns of a spherical joint have no bounds;
@@ -56,8 +56,8 @@ position part, whatever their unit.
 ROW_COUNT, COLUMN_COUNT, TERM_COUNT: numbers of rows, columns and terms.
 FIRST_ROW, FIRST_COLUMN, FIRST_JACOBIAN, FIRST_TERM, FIRST_MASS: first index in the tables `residual`, `block_columns`,
 `jacobian`, `terms` and `masses`.
-NODE_A, NODE_B: the nodes of the frames A and B; -1 for the world, or for the last common ancestor of all frames if no
-residual depends on its pose. X_INDEX: index in x of a joint's value or quaternion.
+NODE_A, NODE_B: the nodes of the frames A and B; -1 for the world. If no residual depends on the pose of the last common
+ancestor of all frames, this ancestor replaces the world. X_INDEX: index in x of a joint's value or quaternion.
 IN_WORLD: 1 if the residuals are along axes C that are fixed in the world; 0 if they are along the axes of A.
 MASS_COUNT: number of masses, or of polynomials of a joint constraint. HAS_BANDS: 1 if a row has a band."""
 BLOCK_INTS = 16
@@ -183,7 +183,7 @@ FLOAT_TABLES = {
     "state": "48",
     "report": "8 + stages * 5",
     "best_cost": "stages",  # cost of each stage in the best attempt
-    "poses": "nodes * 12",  # poses of the nodes in the world, or in the common ancestor (NODE_A)
+    "poses": "nodes * 12",  # poses of the nodes in the world, or in the ancestor that replaces it (NODE_A)
     "moments": "nodes * 4",  # mass and first moment of the subtree of each node, as fractions of the total mass
     "jacobian": "jacobian * 2",  # two buffers: accepted x and trial
     "residual": "rows * 2",  # two buffers

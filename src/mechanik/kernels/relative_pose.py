@@ -132,10 +132,10 @@ def axis_residual(x, y, z):
 
 
 @inline
-def times_cross(M, x, y, z):
-    """Return -M [v]x for v = (x, y, z): the derivative of M v by a rotation w of v, since M (w x v) = -M [v]x w.
+def minus_times_cross(M, x, y, z):
+    """Return -M [v]x, where [v]x is the cross product matrix of v = (x, y, z) and the last row of M is zero.
 
-    The last row of M is zero.
+    This is the derivative of M v by a rotation w of v, since M (w x v) = -M [v]x w.
     """
     return (
         M[2] * y - M[1] * z, M[0] * z - M[2] * x, M[1] * x - M[0] * y,
@@ -158,7 +158,7 @@ def residual_of_kind(kind, x, y, z, Q):
         r3, r4, r5, angular_jacobian = rotation_vector_and_jacobian(Q)
     elif kind == AXIS:
         r3, r4, M = axis_residual(Q[2], Q[5], Q[8])
-        angular_jacobian = times_cross(M, Q[2], Q[5], Q[8])
+        angular_jacobian = minus_times_cross(M, Q[2], Q[5], Q[8])
     elif kind == COSINE:
         r3 = Q[8]
         angular_jacobian = (Q[5], -Q[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

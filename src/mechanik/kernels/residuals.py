@@ -235,8 +235,8 @@ def rotation_velocity(ax, ay, az, px, py, pz):
 def relation_residual(ints, floats, b, residual, J):
     """Evaluate the residuals and the Jacobian of a relation between two frames A and B.
 
-    By default the components are along the axes of A. Then a motion of A is equivalent to the opposite motion of B, and
-    nodes that move both frames have no term. With `IN_WORLD` the components are along axes C that are fixed in the
+    By default the residuals are along the axes of A. Then a motion of A is equivalent to the opposite motion of B, and
+    nodes that move both frames have no term. With `IN_WORLD` the residuals are along axes C that are fixed in the
     world; then nodes that move both frames have a term too. Q is the rotation from A to B, and (x, y, z) the vector
     from A to B, along these axes. X is the offset of a node's pose.
     """
@@ -261,7 +261,7 @@ def relation_residual(ints, floats, b, residual, J):
     Q = IDENTITY_ROTATION
     if in_world:
         Q = times_transposed(transposed_times(C, B), transposed_times(C, A))
-    elif mask > 7:
+    elif mask > 7:  # a row of the rotation part counts
         Q = transposed_times(C, B)
     r0, r1, r2, r3, r4, r5, linear_jacobian, angular_jacobian = residual_of_kind(kind, x, y, z, Q)
     if kind == TERRAIN_HEIGHT:

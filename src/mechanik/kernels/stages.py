@@ -4,7 +4,7 @@ Stage 0 closes the loops and satisfies the other constraints of the mechanism. E
 residuals of the required or of the soft objectives of one level; the residuals of all earlier stages are then hard
 constraints. The cost of a stage is the sum of squares of its residuals. In general, a trial is accepted if it reduces
 the cost and satisfies the hard constraints within tolerance. A linear step violates nonlinear constraints at second
-order; Newton steps on the hard residuals correct the trial before it is compared. Perturbations, tentative steps
+order; Newton steps on the hard residuals correct the trial before its cost is compared. Perturbations, tentative steps
 (MAX_TENTATIVE_STEPS) and Newton steps from an infeasible x may increase the cost.
 
 If the Gauss-Newton model predicts that a step reduces the cost only a little, second derivatives are estimated
@@ -39,8 +39,9 @@ step is the last step of the stage if the expected gradient is below FINAL_GRADI
 A larger FINAL_GRADIENT_RATIO saves steps but ends farther from the minimum."""
 MAX_CLOSURE_PERTURBATIONS, CLOSURE_PERTURBATION_SIZE, SLOW_CLOSURE_COST_RATIO = 12.0, 0.8, 0.8
 """For loops that do not close: the largest number of perturbations; their size, in units of a column (rad, or length
-units of the mechanism); the ratio of the cost to the cost three steps before above which progress is too slow. More
-perturbations close more loops but take longer. Tuned on a delta robot from uniformly distributed starts."""
+units of the mechanism); and the limit of the cost, as a ratio to the cost three steps earlier, above which progress is
+too slow. More perturbations close more loops but take longer. Tuned on a delta robot from uniformly distributed starts.
+"""
 MAX_NEGATIVE_CURVATURE_STEP, MAX_NEGATIVE_CURVATURE_DAMPING = 0.5, 1e3
 """Longest step along a direction of negative curvature, in units of a column (rad, or length units of the mechanism),
 and the relative damping from which on no such step is tried. Each rejected step multiplies the relative damping by 8,
@@ -307,8 +308,8 @@ by less than MAX_STEP_VIOLATION (rad, or length units of the mechanism, weighted
 This saves Newton steps, but a larger violation makes the next step less accurate."""
 MAX_TENTATIVE_STEPS = 3
 """Largest number of consecutive tentative steps. Such a step violates the hard constraints, by less than
-MAX_STEP_VIOLATION; it is possible where CURVATURE_IS_POSITIVE. Tentative steps are accepted or rejected together, by
-the cost after the hard constraints are satisfied again. More of them save Newton steps, but a rejection loses more.
+MAX_STEP_VIOLATION; it is tried only if CURVATURE_IS_POSITIVE is 1. Tentative steps are accepted or rejected together,
+by the cost after the hard constraints are satisfied again. More of them save Newton steps, but a rejection loses more.
 """
 MAX_VIOLATION_GAIN_RATIO = 0.05
 """Largest share of the predicted decrease of the cost that may come from violated hard constraints. A smaller share
@@ -712,6 +713,7 @@ def advance_stage(ints, floats, state, options, report):
     )
     stage = int(state[STAGE])
     status = state[FINAL_STATUS]
+    # -1 perturbations: x is restored only once
     if state[PERTURBATIONS] >= 1.0 and status != CONVERGED and state[COST] > state[COST_AT_PERTURBATION] * (1.0 - 1e-6):
         state[PERTURBATIONS], state[PHASE], state[FINAL_STATUS] = -1.0, PHASE_FINAL, CLOSEST
         copy_x(ints, floats, before_perturbation, trial)

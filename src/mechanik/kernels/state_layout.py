@@ -9,7 +9,8 @@ DONE, NEEDS_PYTHON_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 CONVERGED, CLOSEST, STALLED, TIMEOUT, NOT_CLOSED, NOT_TRIED, STOPPED, DIVERGED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
 """CONVERGED: within tolerances. CLOSEST: a stationary point with an error above the tolerances. STALLED: no progress or
 slow progress. TIMEOUT: the iterations or the time are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt
-ended earlier. STOPPED (by the caller) and DIVERGED are not results of kernels; Python code sets them."""
+ended before this stage. STOPPED (by the caller) and DIVERGED (an error that is not finite) are not results of
+kernels; Python code sets them."""
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
 
@@ -28,7 +29,8 @@ RELATIVE_DAMPING: damping of a step divided by the cost.
 IS_FEASIBLE: 1 if x satisfies the hard constraints. FEASIBLE_COST: cost of the last feasible x.
 CLOSURE_STEPS, LAST_VIOLATION: number of consecutive Newton steps on the hard residuals, and the violation before the
 last of them.
-PERTURBATIONS, COST_AT_PERTURBATION: number of perturbations in the stage, and the cost before the last of them.
+PERTURBATIONS, COST_AT_PERTURBATION: number of perturbations in the stage, and the cost before the last of them; the
+number is -1 once the stage has gone back to the x before the last perturbation.
 COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3: cost one, two and three accepted steps before.
 MAX_GRADIENT: largest absolute reduced gradient of the columns that bounds do not hold.
 USES_CURVATURE: 1 if second derivatives are used (`curvature.py`).
@@ -36,10 +38,10 @@ HAS_MOVED: 1 if the previous step was accepted and can update the second derivat
 IS_EVALUATED: 1 if the residuals of the trial are evaluated. POSES_ARE_CURRENT: 1 if the stored poses are those of x.
 LAST_DISTANCE: distance of the last ranked start. FIRST_UNMET_STAGE: the first required stage that has ended without
 convergence; 0 if there is none.
-HAS_MOVED_BELOW: 1 if a stage after an unmet stage has moved x.
+HAS_MOVED_BELOW: 1 if a stage after the first unmet stage has moved x.
 STAGE_ROUND: number of repetitions of the stages from the first unmet stage on.
-NO_INFEASIBLE_STEPS: 0 if a step may violate the hard constraints; 1 if not; 2 if not, and met levels too are held by
-their sums of squares.
+NO_INFEASIBLE_STEPS: 0 if a step may violate the hard constraints, otherwise 1 or 2. With 2, every earlier level is held
+by its sum of squares, even if it is met.
 PROBED_COLUMN, INDEPENDENT_COUNT: index of the probed independent column, and number of independent columns.
 PROBE_REQUESTS: number of requests for second derivatives at this x, if it is a stationary point.
 CURVATURE_IS_POSITIVE: 1 if all second derivatives are known and their matrix is positive definite. CURVATURE_IS_NEW: 1

@@ -1,7 +1,7 @@
 """The Numba vector type of `vector.py`: its arithmetic, and functions of a float or a vector.
 
-The compiler does not always translate a loop over problems into vector instructions. A separate vector type guarantees
-vector instructions, so that kernels solve eight problems at a time.
+The compiler does not always translate a loop over targets into vector instructions. A separate vector type guarantees
+vector instructions, so that kernels solve for eight targets at a time. `vector.py` describes the functions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def _to_vector(context: Any, builder: Any, value: Any, value_type: Any, vector: Any) -> Any:
-    """Convert a value to a vector: a vector is returned unchanged, a number is copied to all lanes."""
+    """Convert a value to the type `vector`: a vector is returned unchanged, a number is copied to all lanes."""
     if value_type == vector:
         return value
     number = context.cast(builder, value, value_type, vector.element)
@@ -88,11 +88,11 @@ for _operation, _instruction in (
     _define_operator(_operation, _instruction)
 
 
-def _element_address(context: Any, builder: Any, argument_types: Any, array: Any, i: Any, vector: Any) -> Any:
-    """Return the address of array[i], as a pointer to a vector if `vector` is a vector type."""
+def _element_address(context: Any, builder: Any, argument_types: Any, array: Any, i: Any, value_type: Any) -> Any:
+    """Return the address of array[i], as a pointer to a vector if `value_type` is a vector type."""
     array_struct = context.make_array(argument_types[0])(context, builder, array)
     address = builder.gep(array_struct.data, [context.cast(builder, i, argument_types[1], types.intp)])
-    return builder.bitcast(address, vector.llvm.as_pointer()) if isinstance(vector, Vector) else address
+    return builder.bitcast(address, value_type.llvm.as_pointer()) if isinstance(value_type, Vector) else address
 
 
 def _computation_type(operand_type: Any) -> Any:
