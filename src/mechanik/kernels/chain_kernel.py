@@ -1,4 +1,4 @@
-"""The chain kernel: inverse kinematics of a serial chain with one pose-like goal, for one target; seed tables."""
+"""The chain kernel for one target: inverse kinematics of a serial chain with one pose-like goal; and its seed table."""
 
 from __future__ import annotations
 

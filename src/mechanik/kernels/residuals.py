@@ -324,7 +324,7 @@ def relation_residual(ints, floats, b, residual, J):
 def centre_of_mass_residual(ints, floats, b, residual, J):
     """Evaluate the position of the centre of mass in frame A; a node moves all masses of its subtree.
 
-    (cx, cy, cz) is the centre of mass in the world, R the rotation of A.
+    Masses are fractions of the total mass. (cx, cy, cz) is the centre of mass in the world, R the rotation of A.
     """
     blocks, terms, nodes, block_data = ints[AT_BLOCKS], ints[AT_TERMS], ints[AT_NODES], ints[AT_BLOCK_DATA]
     term_factor, masses, weight, poses = ints[AT_TERM_FACTOR], ints[AT_MASSES], ints[AT_WEIGHT], ints[AT_POSES]
@@ -379,7 +379,7 @@ def centre_of_mass_residual(ints, floats, b, residual, J):
             moment_y - mass * floats[X + 10],
             moment_z - mass * floats[X + 11],
         )
-        # if the node moves A, the other masses move in the opposite direction relative to A
+        # if the node moves A, the other masses (their sum is 1 - mass) move in the opposite direction relative to A
         if ints[term + TERM_SIDE] & MOVES_A:
             mass, moment_x, moment_y, moment_z = (
                 mass - 1.0,
