@@ -60,7 +60,10 @@ X86_64 = Level("x86-64", "x86-64")
 
 
 def default_levels() -> list[Level]:
-    """Return the levels of a wheel for this kind of machine, the best first; every such processor runs the last."""
+    """Return the levels of a wheel for this kind of machine, the best first.
+
+    Every processor of this kind of machine can run the code of the last level.
+    """
     if is_x86_64():
         return [V4, V3, X86_64]
     return [Level("baseline", "apple-m1" if sys.platform == "darwin" else "generic")]

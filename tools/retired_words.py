@@ -23,13 +23,13 @@ TS_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n]
 """Comments and string literals of TypeScript, which are not checked."""
 ARRAY_SOME = re.compile(r"\.some\(")
 """Calls of the array method `some` of TypeScript, which is allowed."""
-PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-"""The words of an identifier: `shortWay`, `short_way` and `SHORT_WAY` have two words each."""
+IDENTIFIER_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+"""A word of an identifier: `shortWay`, `short_way` and `SHORT_WAY` have two words each."""
 
 
 def words_of(identifier: str) -> set[str]:
     """Return the words of an identifier in lower case, each also without a plural s."""
-    words = {part.lower() for part in PARTS.findall(identifier)}
+    words = {word.lower() for word in IDENTIFIER_WORD.findall(identifier)}
     return words | {word[:-1] for word in words if word.endswith("s")}
 
 

@@ -4,13 +4,14 @@
 certified Newton steps if possible, otherwise by continuation along the branch. `assembly_path` repeats this for a
 sequence of values. If the driven joints leave dofs free, the solution is a configuration locally nearest to the start.
 If the driven joints depend on each other, the independent joints are moved, and the values of the dependent joints are
-checked.
+checked. The modules `newton_step` and `continuation` have the two methods; `loop_system` defines scaled units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from numbers import Integral
 
 import numpy as np
@@ -141,7 +142,7 @@ MIN_STEP = 1e-10
 
 
 def minimize_displacement(problem: ContinuationProblem, point: ContinuationPoint, q0: Array) -> ContinuationPoint:
-    """Return a point with the same s that is locally nearest to `q0` (nq,), inside the limits.
+    """Return a point with the same path parameter s that is locally nearest to `q0` (nq,), inside the limits.
 
     The method is Gauss-Newton on the displacement from `q0`, projected onto the null space of the Jacobian of the
     residual. A step that leaves the loops open, exceeds a limit or does not decrease the displacement is halved.
@@ -224,7 +225,7 @@ def independent_inputs(loops: LoopSystem, inputs: DrivenJoints, q: Array) -> tup
     null_vectors = _null_space(loops.residual(q)[1])
     independent_names: list[str] = []
     jacobian = np.zeros((0, len(null_vectors)))
-    leaders_by_input: dict[str, list[str]] = {}
+    dependencies: dict[str, list[str]] = {}
     for name, relation in zip(inputs.names, inputs.relations, strict=True):
         input_rows = loops.evaluate([relation], q)[1] @ null_vectors.T
         extended_jacobian = np.concatenate([jacobian, input_rows])
@@ -232,11 +233,10 @@ def independent_inputs(loops: LoopSystem, inputs: DrivenJoints, q: Array) -> tup
             jacobian = extended_jacobian
             independent_names += [name] * len(input_rows)
         else:
-            weights = np.linalg.lstsq(jacobian.T, input_rows.T, rcond=None)[0] if len(jacobian) else np.zeros((0, 1))
-            is_used = np.abs(weights).max(axis=1, initial=0.0) > 1e-6
-            leaders = (leader for leader, is_leader in zip(independent_names, is_used, strict=True) if is_leader)
-            leaders_by_input[name] = list(dict.fromkeys(leaders))
-    return [name for name in dict.fromkeys(independent_names) if name not in leaders_by_input], leaders_by_input
+            factors = np.linalg.lstsq(jacobian.T, input_rows.T, rcond=None)[0] if len(jacobian) else np.zeros((0, 1))
+            is_used = np.abs(factors).max(axis=1, initial=0.0) > 1e-6
+            dependencies[name] = list(dict.fromkeys(compress(independent_names, is_used)))
+    return [name for name in dict.fromkeys(independent_names) if name not in dependencies], dependencies
 
 
 def _null_space(J: Array) -> Array:
@@ -261,8 +261,8 @@ def _unit_vector(x: Array) -> Array:
 MAX_START_RESIDUAL = 0.01
 """Residual (scaled units) above which the loops of the start count as open; such a start is on no branch."""
 NEAR_CHANGE_POINT_RATIO = 1e-3
-"""Ratio to the largest singular value; if the smallest is below it, the goal is near a change point, and its
-configuration is interpolated from both sides."""
+"""Ratio of the smallest to the largest singular value. If the ratio at the goal is smaller, the goal is near a change
+point, and its configuration is interpolated from points on both sides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -369,9 +369,9 @@ def _follow_branch(problem: ContinuationProblem, q: Array, start: StartState, st
     if continuation.stop_reason == "stuck" and is_immobile(continuation):
         return immobile_assembly(problem, q)
     if continuation.stop_reason and continuation.stop_reason not in ("limit", "steps"):
-        independent_names, leaders_by_input = independent_inputs(loops, inputs, q)
-        if leaders_by_input:
-            return _assemble_overdriven(loops, inputs.values, start, independent_names, leaders_by_input)
+        independent_names, dependencies = independent_inputs(loops, inputs, q)
+        if dependencies:
+            return _assemble_overdriven(loops, inputs.values, start, independent_names, dependencies)
     if continuation.stop_reason:
         return nearest_assembly(problem, continuation)
     point, tangent = continuation.curve_point(inputs.path_length), continuation.tangent
@@ -386,7 +386,10 @@ def _follow_branch(problem: ContinuationProblem, q: Array, start: StartState, st
 
 
 def _as_direction(problem: ContinuationProblem, q: Array, heading: Array) -> Array | None:
-    """Convert a heading (nv,) to a unit direction (nv + 1,) to the goal; None if it is zero or would leave the path."""
+    """Convert a heading (nv,) to a unit direction (nv + 1,) of the step u and s, along which s increases.
+
+    The result is None if the heading is zero, or if it would move the driven joints away from their path.
+    """
     u = heading / problem.loops.unit
     if not np.any(u):
         return None
@@ -402,7 +405,7 @@ def _assemble_overdriven(
     values: Mapping[str, Array],
     start: StartState,
     independent_names: list[str],
-    leaders_by_input: dict[str, list[str]],
+    dependencies: dict[str, list[str]],
 ) -> Assembly:
     """Assemble with dependent driven joints: move the independent joints, and check the values of the others."""
     assembly = solve_for_inputs(loops, {name: values[name] for name in independent_names}, start)
@@ -413,9 +416,9 @@ def _assemble_overdriven(
         text = summary_text(loops, errors, assembly.singularities)
         return replace(assembly, inputs=values, message=text, input_errors=errors)
     conflicts = "; ".join(
-        f"{name} depends on {', '.join(leaders)} (error {errors[name]:.4g})" if leaders
+        f"{name} depends on {', '.join(determining_names)} (error {errors[name]:.4g})" if determining_names
         else f"{name} cannot move (error {errors[name]:.4g})"
-        for name, leaders in leaders_by_input.items()
+        for name, determining_names in dependencies.items()
     )  # fmt: skip
     status = assembly.status if not assembly.success else Status.CLOSEST
     text = f"too many inputs: {conflicts}" if assembly.success else f"too many inputs: {conflicts}; {assembly.message}"

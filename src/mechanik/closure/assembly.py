@@ -1,8 +1,8 @@
 """Result of `Mechanism.assemble`, and the functions that create it after a continuation.
 
 A driven joint may be immobile although the linear analysis shows a motion (an infinitesimal mechanism). The simplest
-case is two bars stretched on a line: for a step normal to the line, the residual is zero to first order but increases
-with the square of the step, so the loops are closed only on the line. `is_immobile` detects this.
+case is two bars stretched on a line: if the pin between them moves normal to the line, the residual is zero to first
+order but increases with the square of the step, so the loop is closed only on the line. `is_immobile` detects this.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Assembly:
     Attributes:
         mechanism: the mechanism; its present configuration does not change.
         inputs: requested values of the driven joints by name, (n,) each, m or rad.
-        q: (nq,) configuration with closed loops, and the driven joints at their values or as near as was found; with
-            status NOT_CLOSED, the configuration with the smallest violation that was found.
+        q: (nq,) configuration with closed loops, and the driven joints at their values or as near to them as the search
+            found; with status NOT_CLOSED, the configuration with the smallest violation that was found.
         success: whether the status is CONVERGED. Then the loops are closed to 1e-9 (rad, or lengths divided by a third
             of the mechanism's reach), all joints are inside their limits, and the driven joints are within 2e-8 of
             their values (m, rad). Near a dead point rounding errors do not allow a smaller tolerance.
@@ -349,6 +349,7 @@ def immobile_assembly(problem: ContinuationProblem, q: Array) -> Assembly:
 
 
 def _is_immobile_alone(problem: ContinuationProblem, name: str, q: Array) -> bool:
+    """Return whether a driven joint cannot move from `q` (nq,) if all other driven joints are released."""
     loops = problem.loops
     single_problem = ContinuationProblem(loops, DrivenJoints(loops, {name: problem.inputs.values[name]}, q))
     return (

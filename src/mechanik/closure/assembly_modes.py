@@ -32,9 +32,10 @@ from mechanik.validation import as_number, as_rng, format_count
 STARTS_PER_BLOCK = 64
 """Number of starts in the first block; later blocks have up to four times as many."""
 ATTEMPTS_WITHOUT_NEW_MODE = 120
-"""The search from starts ends after this number of successive converged attempts without a new mode, or after as many
-as were made up to the last new mode, if these are more. More attempts cost time and make missing modes less likely: for
-Dietmaier's platform, which has 40 modes, 1 attempt in 4 converges, and the rarest mode needs 3000 starts.
+"""The search from starts ends if at least this number of converged attempts since the last new mode found no other
+mode, and if these are at least half of all converged attempts. A larger number costs time and makes it less likely that
+a mode is missed: for Dietmaier's platform, which has 40 modes, 1 attempt in 4 converges, and the rarest mode needs 3000
+starts.
 """
 MIN_HITS = 2
 """A mode that was found less often is rare."""
@@ -43,7 +44,7 @@ CURVES_WITHOUT_NEW_MODE = 2
 MAX_MODES_WITHOUT_CURVES = 2
 """No curves are followed if there are at most this many modes and none of them is rare."""
 MAX_MULTI_DOF_MODES = 64
-"""The search from starts ends if it has found more configurations with two or more free dofs."""
+"""The search from starts ends if it has found more than this number of configurations with two or more free dofs."""
 MAX_CURVE_STEPS = 2000
 """Maximum number of steps along a curve."""
 
@@ -57,7 +58,7 @@ class ModeSearch:
         values: values of the driven joints by name, m or rad.
         deadline: time of `time.perf_counter` after which the search stops, s.
         pool: the distinct modes.
-        hit_counts: how often each isolated mode was found, from starts and along curves.
+        hit_counts: how often each isolated mode (without free dofs) was found, from starts and along curves.
         attempt_count: number of attempts, one for each start.
         converged_count: number of attempts that converged to closed loops.
         curve_count: number of curves that were followed.

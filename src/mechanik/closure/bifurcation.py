@@ -1,10 +1,12 @@
 """Branches at singular points of a continuation: their directions, first steps, and exact solutions at change points.
 
-Where the Jacobian A loses rank, its null space has two or more dimensions. A branch leaves along a null vector along
-which the residual is zero to second order too. These vectors are the common zeros of quadratic forms, two at a simple
-crossing. At a change point the equations determine the configuration only to half of the digits, because along the
-other branch the residual is zero to first order. The branch is smooth, so a polynomial through points at equal
-distances on both sides is accurate to all digits.
+The symbols are those of `continuation`: the path parameter s, and the Jacobian A with respect to a joint step and s.
+Where A loses rank, its null space has two or more dimensions. A branch leaves along a null vector along which the
+residual is zero to second order too. These vectors are the common zeros of quadratic forms, two at a simple crossing.
+
+At a change point the equations determine the configuration only to half of the digits, because along the other branch
+the residual is zero to first order. The branch is smooth, so a polynomial through points at equal distances on both
+sides is accurate to all digits.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ class BranchDirections:
 def branch_directions(problem: ContinuationProblem, present_point: ContinuationPoint) -> BranchDirections:
     """Find the branches through `present_point` along which A has the highest rank.
 
-    A branch along which s changes to first order has one direction, that of increasing s; other branches have both.
-    `directions` is empty if there is no branch.
+    For a branch along which s changes to first order, only the direction of increasing s is returned; for other
+    branches both directions are. `directions` is empty if there is no branch.
     """
     rank = present_point.rank
     null_vectors = present_point.V[rank:]
@@ -85,7 +87,7 @@ def _candidate_directions(
 ) -> list[Array]:
     """Return candidate directions (n + 1,) in the span of `null_vectors` (k, n + 1).
 
-    The first search starts from the direction along s, if this direction is not zero in the span.
+    The first search starts from the component of the s axis in the span, if it is not zero.
     """
     if len(null_vectors) < 2:
         return list(null_vectors)
@@ -196,7 +198,8 @@ SAMPLE_DISTANCE = 0.02
 INTERPOLATION_WEIGHTS = np.array([-1.0, 8.0, -28.0, 56.0, 56.0, -28.0, 8.0, -1.0]) / 70.0
 """Interpolation weights of the points at `SAMPLE_OFFSETS`, exact for polynomials of degree 7."""
 REGULAR_RATIO = 1e-3
-"""Ratio of a singular value to the largest; a point with a larger ratio is far enough from a change point."""
+"""Ratio of the smallest singular value that is nonzero on the branch to the largest; a point with a larger ratio is far
+enough from a change point."""
 SAMPLE_OFFSETS = np.array([-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
 """Interpolation points in units of `SAMPLE_DISTANCE`, without the change point itself."""
 

@@ -106,7 +106,7 @@ class LoopSystem:
         return self.mechanism.difference(a, b) / self.unit
 
     def residual(self, q: Array) -> tuple[Array, Array]:
-        """Return the residual (m,) of all loops and joint constraints at `q`, and its derivatives (m, nv) by u."""
+        """Return the residual (m,) of all loops and joint constraints, and its Jacobian (m, nv) with respect to u."""
         if self.groups is None:
             return self.evaluate(self.relations, q)
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
@@ -119,7 +119,7 @@ class LoopSystem:
         return np.concatenate(values), np.concatenate(jacobians)
 
     def evaluate(self, relations: list[Relation], q: Array) -> tuple[Array, Array]:
-        """Return the residual (m,) of the relations in scaled units, and its derivatives (m, nv) by u."""
+        """Return the residual (m,) of the relations in scaled units, and its Jacobian (m, nv) with respect to u."""
         values, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
         for relation in relations:
             value, J = evaluate_relation(self.mechanism, relation, q)

@@ -38,8 +38,8 @@ MAX_CONDITION = 1e3
 """Maximum product of the norms of the derivatives and of B; a larger product means that a change point or a
 dead point is near."""
 MAX_UNCOMPENSATED_RATIO = 1e-6
-"""Maximum share of the residual change by the inputs that the passive joints cannot compensate; inputs with a larger
-share depend on each other.
+"""Maximum share of the residual change caused by the inputs that the passive joints cannot compensate. If the share is
+larger, the inputs depend on each other.
 """
 MAX_ITERATIONS = 6
 """Maximum number of Newton iterations; two or three are typical."""

@@ -96,8 +96,8 @@ Bools = npt.NDArray[np.bool_]
 
 kernel = kernel_module("distance.collision_query")
 MAX_SEPARATE_PAIRS = 64
-"""Largest number of pairs of links with one row each; if there are more pairs, pairs with the same first link share the
-rows of its nearest partners."""
+"""Largest number of pairs of moving links for which each pair has its own result row. If there are more pairs, those
+with the same first link share rows, which contain its nearest partners."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +114,9 @@ class CollisionTables:
         bvh: (t, 8), boxes over the shapes that do not move, without half-spaces.
         static_pair_mask: (moving, static), which moving bodies are checked against which bodies that do not move.
         counts: (4,), number of moving bodies, number of moving shapes, index of the first half-space, and nq.
-        pair_lists: (g, 5), moving bodies with their partners and their rows.
-        partners: indices of moving bodies, to which pair lists refer.
+        pair_lists: (g, 5), one row for each list: a moving body, its partners (the bodies that it is checked against),
+            and the result rows of the nearest partners.
+        partners: indices of moving bodies; each list with moving partners refers to a range of these indices.
         collision_bodies: the bodies, in the order of `bodies`.
     """
 
@@ -173,6 +174,7 @@ class CollisionTables:
         body_index = next(k for k, other_body in enumerate(self.collision_bodies) if other_body.name == body.name)
         shapes, bvh = self.shapes.copy(), self.bvh.copy()
         rows = np.flatnonzero(shapes[:, SHAPE_BODY] == body_index)
+        # in the order of the table: half-spaces last
         shapes_of_body = [entry for entry in body.kernel_shapes if entry[0].kind != HALF_SPACE]
         shapes_of_body += [entry for entry in body.kernel_shapes if entry[0].kind == HALF_SPACE]
         for row, (shape, X_body_shape) in zip(rows, shapes_of_body, strict=True):
@@ -247,6 +249,8 @@ def _pair_lists(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> tu
     First come the lists of each link with the bodies that do not move, then the pairs of links. Each pair of links has
     its own list; if there are more than MAX_SEPARATE_PAIRS pairs, all pairs with the same first link share one list.
     """
+    # The partners of a list are given by their first index and their number.
+    # The number -1 means the static bodies that `static_pair_mask` selects
     list_rows, partners, row = list[list[int]](), list[int](), 0
     for body, count in enumerate(static_pair_mask.sum(axis=1).tolist()):
         if count:

@@ -142,7 +142,7 @@ def small_capsule(points: Array, is_quick: bool = False) -> CoverCapsule:
 
 
 CapsuleCandidates = tuple[Array, Array, Array, Array]
-"""Start and end on the axis, radius and volume of m capsules, (m,) each."""
+"""Coordinates of start and end along the axis, radius and volume of m capsules, (m,) each."""
 
 
 def _capsules_along_lines(
@@ -387,15 +387,16 @@ def _cover_by_capsules(triangles: Array, count: int) -> list[CoverCapsule]:
         for k, part in enumerate(parts):
             other_capsules = capsules[:k] + capsules[k + 1 :]
             samples_outside_others = samples[~_inside_mask(other_capsules, samples)]
-            for halves in _halves(part):
-                half_capsules = [small_capsule(_points(half), is_quick=True) for half in halves]
-                outside_count = int(np.count_nonzero(~_inside_mask(half_capsules, samples_outside_others)))
+            for pieces in _candidate_cuts(part):
+                piece_capsules = [small_capsule(_points(piece), is_quick=True) for piece in pieces]
+                # the number of samples that no capsule contains measures the saved volume
+                outside_count = int(np.count_nonzero(~_inside_mask(piece_capsules, samples_outside_others)))
                 if best_cut is None or outside_count > best_cut[0]:
-                    best_cut = outside_count, [*parts[:k], *parts[k + 1 :], *halves], other_capsules
+                    best_cut = outside_count, [*parts[:k], *parts[k + 1 :], *pieces], other_capsules
         if best_cut is None:
             break
         parts = best_cut[1]
-        capsules = [*best_cut[2], *(small_capsule(_points(half)) for half in parts[-2:])]
+        capsules = [*best_cut[2], *(small_capsule(_points(piece)) for piece in parts[-2:])]
         cost = _covered_fraction(capsules, samples) * (1.0 + MIN_VOLUME_SAVING * len(capsules))
         if cost < best_cost:
             best_capsules, best_cost = capsules, cost
@@ -419,14 +420,14 @@ def _cover_by_spheres(triangles: Array, count: int) -> list[CoverCapsule]:
     return spheres
 
 
-def _halves(part: Array) -> Iterable[tuple[Array, Array]]:
+def _candidate_cuts(part: Array) -> Iterable[tuple[Array, Array]]:
     """Yield the two pieces of a part for each cut to try."""
     # besides the principal axes, the axes of the frame, since many meshes are aligned with their frame
     for axis, low, high in [*_extents(part), *_extents(part, np.eye(3))]:
         for fraction in CUT_FRACTIONS:
-            lower_half, upper_half = cut_triangles(part, axis, low + fraction * (high - low))
-            if len(lower_half) and len(upper_half):
-                yield lower_half, upper_half
+            lower_piece, upper_piece = cut_triangles(part, axis, low + fraction * (high - low))
+            if len(lower_piece) and len(upper_piece):
+                yield lower_piece, upper_piece
 
 
 def _extents(part: Array, axes: Array | None = None) -> list[tuple[Array, float, float]]:

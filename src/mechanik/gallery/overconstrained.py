@@ -72,7 +72,7 @@ def bennett(length: float = 0.5, twist: float = 0.7, other_twist: float = 1.9, a
 def sarrus(width: float = 0.4, plate: float = 0.3, angle: float = 0.8) -> Mechanism:
     """Make Sarrus's linkage (P. F. Sarrus 1853): a platform on two hinged legs that moves up and down without rotation.
 
-    This linkage was the first that converts rotation to an exact straight line. Each leg has two plates and three
+    It was the first linkage that converts rotation to exact straight-line motion. Each leg has two plates and three
     parallel hinges. The legs are at a right angle, along x and y, with their knees outwards. The Gruebler count of the
     loop of six hinges is 0, but the loop has 1 dof. At home the link "top", the middle of the platform, is
     2 * plate * sin(angle) above the base.

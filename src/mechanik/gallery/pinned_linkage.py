@@ -105,7 +105,7 @@ def build_pinned_linkage(
         points: position of each point in the plane; m.
         bars: the points of each bar.
         fixed_bar: the bar that is fixed to the world.
-        tools: further links, without shapes, by name: for each the bar to which it is fixed, the point at which it is,
+        tools: further links, without shapes, by name: for each the bar to which it is fixed, the point at its origin,
             and the angle of its x axis in the plane, rad.
         is_upright: whether y of the plane points up, along the world's z; otherwise z of the plane points up.
     """

@@ -28,8 +28,8 @@ FourBarKind = Literal["crank-rocker", "double-crank", "rocker-crank", "double-ro
 """Kinds of four-bar linkages by Grashof's rule."""
 
 CHANGE_POINT_TOLERANCE = 1e-12
-"""Ratio to the longest bar. Two sums of lengths that differ by less are treated as equal, so the linkage is a
-change-point mechanism."""
+"""Fraction of the longest bar. Two sums of lengths that differ by less are equal except for rounding, and the kind is
+"change-point"."""
 
 
 def four_bar_kind(ground: float, crank: float, coupler: float, rocker: float) -> FourBarKind:
@@ -524,7 +524,8 @@ KLANN_LENGTHS: Mapping[str, float] = {
     "pin_elbow": 0.590, "elbow_knee": 0.5221, "pin_knee": 1.1051,
     "knee_hip": 0.8966, "knee_foot": 0.8966, "hip_foot": 1.7321,
 }  # fmt: skip
-"""Klann's lengths from the coordinates in his patent, without unit; the rocker pivots are behind the crankshaft."""
+"""Klann's lengths from the coordinates in his patent, without unit. The lower rocker's pivot is `lower_x` behind and
+`lower_y` below the crankshaft, the upper rocker's pivot `upper_x` behind and `upper_y` above it."""
 
 
 def jansen_leg(scale: float = 0.01, angle: float = 0.0, **lengths: float) -> Mechanism:
