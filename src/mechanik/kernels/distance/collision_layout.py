@@ -1,13 +1,14 @@
 """Layout of the tables of the distance and collision kernels: shapes, points, bodies, pairs and the bounding box tree.
 
 The distance between two shapes A and B is negative if they overlap; its magnitude is then the length of the shortest
-translation that separates them (for height fields, of those that `shape_distance.py` tries). A distance result is
+translation that separates them (for height fields: the shortest that `shape_distance.py` tries). A distance result is
 (d, n, a, b), ten numbers: the distance d (m), the unit normal n from A to B, and a point on the surface of each shape,
 with b - a = d n, separated or overlapping. A translation of B by s >= 0 along n increases the distance by s.
 
 Bodies are links and obstacles. Moving bodies come first, and so do their shapes; the shapes of a moving body are
-contiguous. A pair list consists of a moving body and its partners, the bodies that it is checked against: either static
-bodies, those that `is_checked` of the query selects, or moving bodies.
+contiguous. A node is a frame of the kinematic tree (`nodes.py`), and bodies are fixed to nodes. A pair list consists of
+a moving body and its partners, the bodies that it is checked against: moving bodies, or the static bodies that the
+argument `is_checked` of the query selects.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ z the height, and then a row (bottom, 0, 0): the field is solid from its surface
 # node's frame) and radius of its bounding sphere. The first shape and the sphere are valid for moving bodies only
 FIRST_SHAPE, SHAPE_COUNT, BODY_NODE, BODY_CENTRE, BODY_RADIUS, BODY_FLOATS = 0, 1, 2, 3, 6, 8
 
-# a row of `pair_lists` (g, 5): the body; the first index in `partners`, and the number of partners (-1: all static
-# bodies); the first result row, and the number of result rows, which is the number of nearest partners to report
+# a row of `pair_lists` (g, 5): the body; the first index in `partners`, and the number of partners (-1: the
+# checked static bodies); the first result row, and the number of result rows, which is the number of nearest partners
+# to report
 PAIR_BODY, FIRST_PARTNER, PARTNER_COUNT, FIRST_PAIR_ROW, PAIR_ROWS, PAIR_INTS = 0, 1, 2, 3, 4, 5
 
 MAX_PAIR_ROWS = 3

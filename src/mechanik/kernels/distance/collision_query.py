@@ -72,7 +72,7 @@ WORK_CENTRE, WORK_IS_CURRENT, WORK_FLOATS = 12, 15, 16
 
 @inline
 def read_row_pose(rows, i, k):
-    """Read the pose that begins at index k of row i; a view of the row would double the time."""
+    """Read the pose that begins at index k of row i; a view of the row would take twice as long."""
     return (
         rows[i, k], rows[i, k + 1], rows[i, k + 2], rows[i, k + 3], rows[i, k + 4], rows[i, k + 5],
         rows[i, k + 6], rows[i, k + 7], rows[i, k + 8], rows[i, k + 9], rows[i, k + 10], rows[i, k + 11],
@@ -308,7 +308,7 @@ def nearest_static_bodies(
 
     Args:
         is_checked: (moving bodies, static bodies) whether the pair is checked.
-        first_half_space: the first half-space; all shapes after it are half-spaces too.
+        first_half_space: index of the first half-space; all shapes after it are half-spaces too.
         centre_row: row of body b in `work`.
         pending_branches: (MAX_PENDING_BRANCHES, 2) work array for the stack of branches still to visit: row of the
             tree, and lower bound of the distance (m).
@@ -494,7 +494,8 @@ def query(
         mode: QUERY_IS_FREE, QUERY_SMALLEST, QUERY_ALL_PAIRS or QUERY_NEAR_PAIRS, see `collision_layout.py`.
         max_distance: m; pairs that are not nearer are ignored.
         out: QUERY_IS_FREE: (N, 1), 1 if no pair is nearer than `max_distance`, else 0. QUERY_SMALLEST: (N, 1), the
-            smallest distance, at most `max_distance`. QUERY_ALL_PAIRS: (N, m), distances, at most `max_distance`.
+            smallest distance, at most `max_distance`. QUERY_ALL_PAIRS: (N, m), distance of each result
+            row, at most `max_distance`.
             QUERY_NEAR_PAIRS, for N = 1: not used.
         details: QUERY_ALL_PAIRS: (N, m, nv), gradients, zero where the distance is `max_distance`. QUERY_NEAR_PAIRS:
             (1, n, 12), the body of the list and a result row, for the first n pairs.

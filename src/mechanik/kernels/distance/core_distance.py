@@ -7,12 +7,14 @@ are the same, but now they are separated by a vector that defines the normal.
 
 GJK also converges slowly on cylinders, so cylinders have special methods, all in the frame of the cylinder, whose axis
 is z. The offset is the vector from the nearest point of a cylinder to a point x, and has a closed form. Half its
-squared length is a convex function of x with the offset as its gradient. So the nearest point of a segment is an end or
-where the offset is perpendicular to the segment: a root of an increasing function of one variable.
+squared length is a convex function of x with the offset as its gradient. So the nearest point of a segment is one of
+its ends, or the point at which the offset is perpendicular to the segment. That point is the root of an increasing
+function of one variable.
 
-Two cylinders: if the offset starts on the side of a cylinder, it is a part of the offset from the axis of that cylinder
-to the other cylinder. If it starts on a flat cap, it is parallel to the axis and ends at the extreme point of the other
-cylinder. Else it connects the two rims, and is found by Newton's method in the angle on the first rim.
+Two cylinders: the offset is the shortest vector from one cylinder to the other. If it starts on the side of a cylinder,
+it is a part of the offset from the axis of that cylinder to the other cylinder. If it starts on a flat cap, it is
+parallel to the axis and ends at the extreme point of the other cylinder. Else it connects the two rims, and is found by
+Newton's method in the angle on the first rim.
 
 A cylinder and a polytope (segment, box or hull): as in GJK a simplex approaches the nearest point, but its corners are
 corners of the polytope, not differences. The offset to an edge is found by the method for segments, and the offset to
@@ -59,7 +61,7 @@ def offset_from_cylinder(radius, half_length, x, y, z):
 
 @subroutine
 def nearest_on_segment_to_cylinder(radius, half_length, px, py, pz, ux, uy, uz):
-    """Return t (0 to 1) of the point p + t u of a segment nearest to a cylinder, and the offset to that point."""
+    """Return the t (0 to 1) at which the point p + t u is nearest to a cylinder, and the offset to that point."""
     radial_square = ux * ux + uy * uy
     t, t_low, t_high, first_slope, is_last = 0.0, 0.0, 1.0, 0.0, False
     ex, ey, ez = 0.0, 0.0, 0.0
@@ -96,7 +98,7 @@ def nearest_on_segment_to_cylinder(radius, half_length, px, py, pz, ux, uy, uz):
 MAX_RIM_STEPS = 30
 """Largest number of Newton steps along a rim."""
 RIM_TOLERANCE = 4e-15
-"""Largest difference of the upper and the lower bound of a verified result, as a share of the size."""
+"""A result is verified if its upper and lower bound of the distance differ by at most this share of the size."""
 PARALLEL_SINE = 1e-15
 """Sine of the angle below which axes count as parallel."""
 LAST_RIM_STEP = 1e-8
@@ -279,9 +281,9 @@ def offset_from_rim(radius, half_length, r, h, T, T_inverse, x, y, axis_offset, 
 
 
 MAX_CORNER_STEPS = 24
-"""Largest number of simplices in `cylinder_to_polytope`."""
+"""Largest number of steps of `cylinder_to_polytope`."""
 CORNER_TOLERANCE = 4e-15
-"""Largest difference of the upper and the lower bound of a verified result, as a share of the size."""
+"""A result is verified if its upper and lower bound of the distance differ by at most this share of the size."""
 LEVEL_SINE = 1e-15
 """Sine of the angle below which a triangle counts as parallel or perpendicular to the axis of a cylinder."""
 CORNER_TOUCHING_RATIO = 1e-13
@@ -322,8 +324,8 @@ def offset_to_triangle(radius, half_length, W, i, j, k):
     d, inverse_area = px * nx + py * ny + pz * nz, 1.0 / area
     if d < 0.0:
         d, inverse_area, nx, ny, nz = -d, -inverse_area, -nx, -ny, -nz
-    # the extreme point of the cylinder; for an extreme cap or line its middle suffices: if the middle is not over the
-    # triangle, the nearest point is found on an edge
+    # the point of the cylinder that is farthest along the normal; where a whole cap or line is farthest, its middle
+    # suffices: if the middle is not over the triangle, the nearest point is found on an edge
     sine = math.sqrt(nx * nx + ny * ny)
     scale = radius / sine if sine > LEVEL_SINE else 0.0
     x, y = scale * nx, scale * ny
@@ -426,11 +428,11 @@ DEPTH_PROGRESS, NORMAL_CHANGE2 = 1e-14, 1e-20
 round without progress is the last."""
 MAX_NORMAL_ROUNDS, MAX_EXTRAPOLATIONS = 30, 20
 FIRST_DEPTH_RATIO, SAME_NORMAL_COSINE, MAX_EXITS = 1e-6, 0.999992, 4
-"""An exit is a locally shortest translation out of an overlap. Relative accuracy of the depth to which the polytope is
-expanded first; the cosine of 0.004 rad, within which two normals lead to the same exit; the largest number of exits
-that are refined before the polytope is expanded further. Of 140,000 pairs of cylinders and other shapes, a
-FIRST_DEPTH_RATIO of 1e-4 missed 7 exits; of 560,000 pairs, 1e-6 missed none, except for coaxial cylinders and
-capsules, where the depths of all exits differ by less than 1e-8."""
+"""An exit is a locally shortest translation out of an overlap. FIRST_DEPTH_RATIO: relative accuracy of the depth to
+which the polytope is expanded first. SAME_NORMAL_COSINE: cosine of 0.004 rad; normals that differ by less lead to the
+same exit. MAX_EXITS: largest number of exits that are refined before the polytope is expanded further. Of 140,000 pairs
+of cylinders and other shapes, a FIRST_DEPTH_RATIO of 1e-4 missed 7 exits; of 560,000 pairs, 1e-6 missed none, except
+for coaxial cylinders and capsules, where the depths of all exits differ by less than 1e-8."""
 NO_EXIT = (-math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -460,9 +462,10 @@ def core_penetration(a, U, b, V, T, W):
     """Return the distance result of two overlapping cores, like `core_distance`.
 
     A polytope converges slowly on a round surface. So it is first expanded only until its faces bound the depth to
-    FIRST_DEPTH_RATIO. An exit that is shorter than the exit found is then within sqrt(2 FIRST_DEPTH_RATIO) rad of the
-    normal of a face that is nearer to the origin. The normals of these faces are refined too, unless a nearby normal
-    already was. If there are more than MAX_EXITS, as for nearly coaxial cylinders, the polytope is expanded further.
+    FIRST_DEPTH_RATIO. An exit that is shorter than the best exit so far is then within sqrt(2 FIRST_DEPTH_RATIO) rad of
+    the normal of a face that is nearer to the origin than this exit. The normals of these faces are refined too, unless
+    a nearby normal already was. If there are more than MAX_EXITS, as for nearly coaxial cylinders, the polytope is
+    expanded further.
     """
     C, exit_normals, best_direction = np.empty((MAX_CORNERS + 2, 3)), np.empty((MAX_EXITS, 3)), np.empty(4)
     F, N, E = np.empty((MAX_FACES, 3), np.int64), np.empty((MAX_FACES, 5)), np.empty((3 * MAX_FACES, 2), np.int64)
@@ -496,7 +499,7 @@ def core_penetration(a, U, b, V, T, W):
                 depth = depth_along(a, U, b, V, T, nx, ny, nz)
             elif f >= face_count:
                 # nearly coaxial cylinders: all exits perpendicular to the axes have nearly the same depth, and the best
-                # is opposite to the exit found, or along the vector from axis to axis
+                # is opposite to the best so far, or along the vector from axis to axis
                 nx, ny, nz = (
                     (-best_exit[1], -best_exit[2], -best_exit[3]) if f == face_count else unit_vector(T[9], T[10], 0.0)
                 )

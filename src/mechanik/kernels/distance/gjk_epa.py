@@ -1,6 +1,6 @@
 """GJK distance and EPA penetration depth of convex cores, and their support functions.
 
-A core is a convex shape without its radius: a sphere is a point with a radius, a capsule a segment with a radius. A
+A core is a convex shape without its rounding radius: the core of a sphere is a point, that of a capsule a segment. A
 core is (kind, size_1, size_2, size_3, first_row, row_count), of three kinds: a box (three sizes: half the lengths of
 its edges, m); a cylinder (two sizes: radius, half length, m), which is a segment at radius 0, and a point if its length
 is 0 too; the hull of points (first row in a table of points, number of rows). In the code the cores A and B are a and
@@ -12,13 +12,14 @@ next corner; once no corner is nearer along v, v is the solution.
 
 A simplex is the first n rows of W (4, 7), one for each corner: a difference w of two points, its point of A, and the
 weight of the corner in the nearest point. The newest corner is the last. In exact arithmetic the newest corner always
-has a positive weight in the nearest point, so only subsimplices that contain it are compared first. Each of them has a
-point nearest to the origin; of those in the interior of their subsimplex, the nearest is selected. This is slower than
+has a positive weight in the nearest point, so only the subsimplices that contain it are compared. All subsimplices are
+compared only if the distance does not decrease measurably (`stable_subsimplex`). Each subsimplex has a point nearest to
+the origin; of those in the interior of their subsimplex, the nearest is selected. This is slower than
 a search of the Voronoi regions, but robust for flat simplices: if a subsimplex is too flat to have such a point, one of
 its edges has it.
 
-EPA (expanding polytope algorithm, van den Bergen, 2001): to separate overlapping cores along a unit vector n, a
-translation of h(n) is needed, the support of A - B along n. A polytope inside A - B is expanded where it is nearest to
+EPA (expanding polytope algorithm, van den Bergen, 2001): the translation that separates overlapping cores along a unit
+vector n has the length h(n), the support function of A - B. A polytope inside A - B is expanded where it is nearest to
 the origin. Its nearest face bounds the depth from below, and h of the normal of that face bounds it from above. The
 first polytope is a large tetrahedron, which need not contain the origin: a face with the origin outside has a negative
 distance and is expanded first. The corners of the polytope are the rows of C, the corners of its faces are the rows of
@@ -326,11 +327,11 @@ def contains_origin(W):
 MAX_GJK_STEPS = 200
 """Largest number of corners that are added to the simplex."""
 MIN_PROGRESS_RATIO = 2e-16
-"""Smallest decrease of the distance by a new corner, as a share of the largest difference so far."""
+"""Smallest decrease of the distance by a new corner, as a share of the longest difference w so far."""
 MAX_IDLE_STEPS = 8
 """Largest number of consecutive steps that rotate v without shortening it."""
 TOUCHING_RATIO = 1e-13
-"""Distance below which cores count as touching, since v has no direction; a share of the largest difference so far."""
+"""Cores nearer than this share of the longest difference w so far count as touching: v then has no direction."""
 
 
 @subroutine
@@ -346,7 +347,8 @@ def gjk_distance(a, U, b, V, T, W, max_distance, x, y, z):
 
     Returns:
         The difference v of the nearest points, A minus B, and the nearest point of A, both in the frame of A; and the
-        length of the largest difference, or 0 if the cores touch or overlap. Then v and the point are not valid.
+        length of the longest difference w. This length is 0 if the cores touch or overlap; then v and the point are not
+        valid.
     """
     wx, wy, wz, ax, ay, az = difference_support(a, U, b, V, T, x, y, z)
     W[0, 0], W[0, 1], W[0, 2], W[0, 3], W[0, 4], W[0, 5], W[0, 6] = wx, wy, wz, ax, ay, az, 1.0

@@ -1,4 +1,4 @@
-"""Distances in closed form: between points and segments, and from these, boxes and half-spaces to half-spaces.
+"""Distances in closed form: between points and segments; of points, segments, boxes and half-spaces to half-spaces.
 
 Points and segments are the cores of spheres and capsules: a sphere is a point with a radius, a capsule a segment with a
 radius. The distance is computed between the cores and then reduced by the radii. This is exact for separated and for
@@ -18,8 +18,8 @@ import math
 from ..compiler import inline, subroutine
 
 EQUAL_RATIO = 1e-14
-"""About 45 units in the last place. Lengths below this share of the size of a pair count as zero, and so do sines and
-cosines below this value. The size of a pair is the sum of the half lengths, the half extents of the boxes and the
+"""Lengths below this share of the size of a pair count as zero, and so do sines and cosines below this value, which is
+45 times the machine epsilon. The size of a pair is the sum of the half lengths, the half extents of the boxes and the
 absolute coordinates of the vector between the origins."""
 MIN_LENGTH = 1e-100
 """Length (m) below which a vector has no direction. Its square, 1e-200, does not underflow."""
@@ -64,7 +64,7 @@ def clamp(x, bound):
 
 @inline
 def to_local_vector(B, x, y, z):
-    """Return a vector, given in the world, in the frame B."""
+    """Transform a vector from the world to the frame B."""
     return (
         B[0] * x + B[3] * y + B[6] * z,
         B[1] * x + B[4] * y + B[7] * z,
@@ -74,7 +74,7 @@ def to_local_vector(B, x, y, z):
 
 @inline
 def to_world_vector(B, x, y, z):
-    """Return a vector, given in the frame B, in the world."""
+    """Transform a vector from the frame B to the world."""
     return (
         B[0] * x + B[1] * y + B[2] * z,
         B[3] * x + B[4] * y + B[5] * z,
@@ -84,7 +84,7 @@ def to_world_vector(B, x, y, z):
 
 @inline
 def result_in_world(B, d, n, a):
-    """Return the distance result, in the world, of a distance d with normal n and first point a in the frame B."""
+    """Return the distance result in the world, from the distance d, and normal n and first point a in the frame B."""
     nx, ny, nz = to_world_vector(B, n[0], n[1], n[2])
     ax, ay, az = to_world_vector(B, a[0], a[1], a[2])
     ax, ay, az = ax + B[9], ay + B[10], az + B[11]

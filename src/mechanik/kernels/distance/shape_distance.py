@@ -7,8 +7,8 @@ from its corner at low x and low y to its corner at high x and high y, as in MuJ
 half 1 the triangle at high y. `field` is (first row in `points`, cells along x, cells along y), and a cell is (c, r),
 its index along x and along y.
 
-Below each triangle is a convex prism. The distance to the field is the distance to the nearest prism; prisms whose
-bounds are farther than the best distance are skipped. For overlaps the deepest prism gives the result. The shortest
+Below each triangle is a convex prism. The distance to the field is the distance to the nearest prism; cells that cannot
+be nearer than the nearest prism so far are skipped. For overlaps the deepest prism gives the result. The shortest
 translation out of a prism may end inside the next prism. So only these directions are tried: the normal of the
 triangle, the normal of the last separating plane when the core is lifted, and the directions out of the bottom and the
 outer walls of the field.
@@ -318,7 +318,7 @@ def result_by_lifting(b, V, T, Q, W):
 
 @inline
 def result_from_corners(W, lift, x, y, z, depth):
-    """Return the distance result along a normal, with contact points on the planes or edges of the simplex corners.
+    """Return the distance result along a normal, with contact points on the plane or line through the simplex corners.
 
     The points may lie outside the shapes, but with them the derivative of the distance is correct.
 

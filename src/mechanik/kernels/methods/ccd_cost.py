@@ -6,8 +6,8 @@ of
 
     weight^2 |p_B - p_A|^2 + weight^2 |z_B - z_A|^2        for positions p (m), and for directions z
 
-For a full rotation the second term is half the sum over the three axes, for lines and planes the first term is the
-squared distance from them, and for right angles the second term is the squared cosine. For small angles the cost is
+For a full rotation the second term is half the sum over the three axes. For lines and planes the first term is the
+squared distance from them. For right angles the second term is the squared cosine. For small angles the cost is
 approximately the sum of squares of the problem's residual.
 
 `sides` (nodes, blocks) contains which of the two frames a node moves (bits MOVES_A, MOVES_B); functions for a single
@@ -26,8 +26,8 @@ from ..residuals import read_pose_at, world_frame
 
 FULL_TURN = 2.0 * math.pi
 ANGLE_SAMPLES = 180
-"""Number of intervals between samples of at most a full turn, in which two harmonics have at most two minima. A minimum
-less than one interval (2 degrees) from a maximum may be missed."""
+"""Number of sampling intervals of a range of at most a full turn. The sum of two harmonics has at most two minima in a
+turn; a minimum less than one interval (2 degrees) from a maximum may be missed."""
 EQUAL_RATIO = 1e-12
 """Values count as equal if they differ by less than this ratio of the largest value."""
 

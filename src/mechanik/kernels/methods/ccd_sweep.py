@@ -237,8 +237,8 @@ def rotation_to_axis(ax, ay, az, dx, dy, dz):
 def clip_to_cone(frames, side, cosine, w, x, y, z, S, R):
     """Limit a rotation so that it ends inside the cone: its swing ends at the edge, its twist does not change.
 
-    If a rotation that has to be limited then increases the cost, and the present direction is inside the cone, the
-    identity is returned.
+    If the limited rotation would increase the cost, and the present direction is inside the cone, the identity is
+    returned.
 
     Args:
         frames: (24,) frames of the block that is the cone.
@@ -295,8 +295,8 @@ def axis_within_cone(frames, side, cosine, i):
     return kx, ky, kz, min(angle - half_angle, 0.0), angle + half_angle
 
 
-# columns of `joints`: the joint's node, the axis of the node, the first index in x, the first column, the residuals
-# that the joint uses (bits), the block that is its cone (-1: none), and the kind of its motion
+# columns of `joints`: the joint's node, the axis of the node, the first index in the joint values x, the first column,
+# the residuals that the joint uses (bits), the block that is its cone (-1: none), and the kind of its motion
 JOINT_NODE, JOINT_AXIS, JOINT_X, JOINT_COLUMN, JOINT_USES, JOINT_CONE, JOINT_MOTION = range(7)
 JOINT_INTS = 7
 HINGE_MOTION, SLIDER_MOTION, SPHERICAL_MOTION, SHARED_VALUE_MOTION = range(4)

@@ -35,7 +35,7 @@ from ..residuals import read_pose_at, read_rotation
 
 @inline
 def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
-    """Return half the squared residual of block b for the world pose B of its frame B; its frame A is fixed."""
+    """Return half the squared residual norm of block b, if its frame B has the world pose B; its frame A is fixed."""
     block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
     A = read_pose_at(floats, data + FRAME_A)
     C = read_rotation(floats, data + AXES_C) if ints[block + IN_WORLD] == 1 else read_rotation(floats, data + FRAME_A)

@@ -35,9 +35,9 @@ from ..nodes import (
 
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 FlagArray = np.ndarray[Any, np.dtype[np.bool_]]
-POINT, POSE, TIP = 0, 1, 2
-"""Kinds of points: a single point; the origin of a pose; the tip of one of the three axes of a pose. The three tips
-follow the origin."""
+POINT, POSE, AXIS_END = 0, 1, 2
+"""Kinds of points: a single point; the origin of a pose; the end of one of the three axes of a pose. The ends of the
+three axes follow the origin."""
 MIN_OFFSET_RATIO = 1e-6
 """Effectors nearer to the joint, or to the axis of a hinge, than this ratio of the mechanism's size give the joint no
 direction."""
@@ -159,16 +159,16 @@ def update_positions(nodes: Array, x: Array, point_node: IndexArray, point_local
 def moved_position(p: Array, target: Array, t: int, i: int) -> tuple[float, ...]:
     """Return position i relative to point t, after the pose with its origin at t has moved to its target."""
     x = y = z = 0.0
-    for tip in range(t + 1, t + 4):
+    for axis_end in range(t + 1, t + 4):
         dot = square = 0.0
         for r in range(3):
-            axis = p[tip, r] - p[t, r]
+            axis = p[axis_end, r] - p[t, r]
             dot += axis * (p[i, r] - p[t, r])
             square += axis * axis
         component = dot / square
-        x += component * (target[tip, 0] - target[t, 0])
-        y += component * (target[tip, 1] - target[t, 1])
-        z += component * (target[tip, 2] - target[t, 2])
+        x += component * (target[axis_end, 0] - target[t, 0])
+        y += component * (target[axis_end, 1] - target[t, 1])
+        z += component * (target[axis_end, 2] - target[t, 2])
     return x, y, z
 
 
@@ -182,7 +182,7 @@ def backward_reach(
     p: Array,
     target: Array,
 ) -> None:
-    """Write target position and weight of each node, from the tips to the base, from its effectors of generation 0.
+    """Write target position and weight of each node, determined by its effectors of generation 0, from tips to base.
 
     A bone keeps its length. It starts at the target of its effector and points to the present position of its joint.
     A link with a pose goal moves rigidly to its target pose. Where several bones meet, the target is the weighted
@@ -197,7 +197,7 @@ def backward_reach(
             if effectors[k, 1] > 0:
                 break
             kind = POINT if effector < n else point_kind[effector - n]
-            if kind == TIP:
+            if kind == AXIS_END:
                 continue
             if kind == POSE:
                 bone_x, bone_y, bone_z = moved_position(p, target, effector, i)
@@ -277,7 +277,7 @@ def sum_over_effectors(
         for r in range(3):
             for c in range(3):
                 B[r, c] += effector_weight * target_offset[r] * present_offset[c]
-        if effector < n or point_kind[effector - n] != TIP:
+        if effector < n or point_kind[effector - n] != AXIS_END:
             total_weight += effector_weight
             for r in range(3):
                 translation[r] += effector_weight * (target_offset[r] - present_offset[r])
@@ -423,7 +423,7 @@ def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexAr
 
 @kernel("void(f8[:,::1], f8[:,::1], b1[::1])")
 def find_planar_hinges(nodes: Array, X: Array, is_planar: FlagArray) -> None:
-    """Write into `is_planar` (n,) which nodes are hinges whose rotating joints below are all hinges parallel to them.
+    """Write into `is_planar` (n,) whether a node is a hinge and all rotating joints below it are hinges parallel to it.
 
     `X` (n, 12) are the world poses of the nodes.
     """

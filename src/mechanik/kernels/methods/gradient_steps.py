@@ -22,7 +22,7 @@ LIMIT_TOLERANCE = 1e-12
 OPTIMAL_LENGTH = -1.0
 """Value of `alpha` that requests the optimal step length of the linear model."""
 MAX_LENGTH = 1e10
-"""Largest spectral step length, as a ratio of a step to the gradient; also the length where the gradient gives none."""
+"""Largest spectral step length, as a ratio of a step to the gradient; also the result where none can be computed."""
 RATE_BY_JACOBIAN = -1.0
 """Value of `alpha` that requests a learning rate of 1 / |J|^2 (Frobenius norm)."""
 MIN_CURVATURE = 1e-12

@@ -1,6 +1,7 @@
-"""Steps of least-squares methods: damped, selectively damped, Newton, null space, and within limits.
+"""Steps of least-squares methods: damped, selectively damped, Newton and null-space steps, and columns held at limits.
 
-The steps reduce |e + J step|^2, with the residual e (m,) and its Jacobian J (m, n). The dense linear algebra
+The steps reduce |e + J step|^2, with the residual e (m,) and its Jacobian J (m, n). An effector is a group of
+consecutive rows whose errors are limited together: the lengths or the angles of a goal. The dense linear algebra
 (Cholesky, singular values) is written for the small sizes of these matrices. In the steps, v is the index of a column
 and r that of a row.
 """
@@ -307,6 +308,7 @@ def damped_step(e: Array, J: Array, squared_damping: float, A: Array, y: Array, 
     """Write the damped least-squares step -J' (J J' + squared_damping I)^-1 e.
 
     The equal form -(J'J + squared_damping I)^-1 J'e is used if its matrix is smaller.
+
     A (k, k) and y (k,) are work arrays; k is the smaller of m and n. Returns False if the matrix is not positive
     definite because the damping is lost in rounding.
     """
@@ -355,7 +357,8 @@ def selective_step(
     Args:
         e, J: residual (m,) and Jacobian (m, n).
         effectors: (k, 2), first row and end row (exclusive) of each effector.
-        gamma_max: largest change of a column by one singular vector, in units of the columns; their sum may be larger.
+        gamma_max: largest change of a column by one singular vector, in units of the columns; the sum of the changes by
+            all singular vectors may be larger.
         U, s, V: written: the singular value decomposition of J, see `singular_values`.
         rho: (n,), written: sum over the effectors of the distance that each moves for a unit of the column.
         step: (n,), written.

@@ -152,7 +152,7 @@ def retract(evaluate, ints, floats, rows, can_move, q_indices, q, is_closed):
     "f8[:,::1])",
     calls=EVALUATE,
 )
-def move_along_loops(
+def move_with_closed_loops(
     evaluate, ints, floats, rows, can_move, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out
 ):
     """Move from a towards b with closed loops in small steps, and return the number of configurations.

@@ -4,7 +4,7 @@ The proof bounds how far a body can move while all dofs move linearly, each at a
 |rate| * lever over all dofs above a body, and t the sum of |rate| over the rotational dofs. The lever of a rotational
 dof is an upper bound of the distance (m) of the body's points from its axis; that of a translational dof is 1. No point
 of the body is faster than d. The lever of a joint grows only by the motion of the joints below it, so not faster than
-d. So d grows not faster than t d, and after the parameter s a point has moved at most d (e^(ts) - 1) / t, which is at
+d. So d grows no faster than t d, and after the parameter s a point has moved at most d (e^(ts) - 1) / t, which is at
 most
 
     d s / (1 - ts/2)        for ts < 2.
@@ -18,7 +18,7 @@ factors of the velocity, the axis and the lever, rotate with the joints above. S
 and the smaller of both bounds is used. Dofs above both bodies of a pair do not change their distance.
 
 Spherical joints are not supported: `body_motion_bound` ignores them, so its bounds would be too small. The caller
-certifies paths of mechanisms with spherical joints by `certify_by_bisection`.
+certifies paths of mechanisms with spherical joints by `certify_by_bisection` (`motion/plan/path_certificate.py`).
 
 The kernel `query` of `distance/collision_query.py` measures the distances. It is passed as a function, because
 compiling it again as a part of this kernel would take long.
@@ -238,7 +238,7 @@ def certify_path(
                          smallest_mode, math.inf, distances, gradients, pair_count) < 0:  # fmt: skip
                     return NOT_FINITE
                 state[SMALLEST_DISTANCE] = distances[0, 0]
-            # a larger distance makes the query slower, so the distance is just large enough for twice the last stride
+            # a query with a larger `max_distance` is slower, so it is just large enough for twice the last stride
             distance_threshold, max_motion = relevant_distance(clearance, state[SMALLEST_DISTANCE]), 1e-6
             target_stride = 2.0 * max(min(stride, share_end - share_start), min_interval / max(length, 1e-300))
             for row in range(m):

@@ -13,8 +13,9 @@ from ..compiler import inline, subroutine
 # a row of `spheres` (b, 5): the node of a body; centre (in the node's frame) and radius of its bounding sphere, m
 SPHERE_NODE, SPHERE_CENTRE, SPHERE_RADIUS, SPHERE_FLOATS = 0, 1, 4, 5
 
-# a row of `body_pairs` (c, 4): the distance row of the pair; the two bodies (-1: static); the lowest common ancestor
-# node (-1: world). A distance row contains the distance of the nearest of its pairs.
+# a row of `body_pairs` (c, 4): the distance row, an index of the distances that the query measures; the two bodies (-1:
+# static); the lowest common ancestor node (-1: world). If a distance row has several pairs, its distance is the
+# smallest
 PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, BODY_PAIR_INTS = 0, 1, 2, 3, 4
 
 SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_STRIDE, CERTIFICATE_FLOATS = (
@@ -90,7 +91,7 @@ def is_free_motion(query, scene, a, b, unit, step, q, work):
     Args:
         query, scene, work: as in `is_free_configuration`.
         unit: (nq,) scale of each element of q.
-        step: in units.
+        step: largest distance between samples, in units.
         q: (1, nq) work array for a configuration.
     """
     write_row(q, 0, b)

@@ -10,8 +10,8 @@ import numpy as np
 from ..chain_restarts import splitmix64
 from ..compiler import inline
 
-# integers of the state. Tree growth: number of nodes of each tree; number of nodes that were added to each tree; the
-# nodes at which the trees are connected
+# integers of the state. Tree growth: number of nodes of each tree; number of nodes added to each tree, without its
+# roots; the nodes at which the trees are connected
 NODE_COUNT, GROWTH_COUNT, MEETING_NODE = 0, 2, 4
 # path shortening: number of waypoints; tried shortcuts; failed shortcuts since the last success; the phase (0 and 2:
 # skip waypoints, 1: try shortcuts, 3: done)

@@ -1,8 +1,8 @@
 """Check whether the cubic spline through the waypoints of a path, which retiming follows, is free of collisions.
 
-The spline is that of `motion/retime/joint_spline.py`: a natural cubic spline whose parameter is the length of the
-straight segments, with waypoints inserted where it deviates too far from them. With the second derivatives M and the
-length h of a segment from x0 to x1, the point of the spline at the share b of the segment, with a = 1 - b, is
+The spline is that of `motion/retime/joint_spline.py`: a natural cubic spline whose parameter is the length along
+the straight segments, with waypoints inserted where it deviates too far from them. With the second derivatives M and
+the length h of a segment from x0 to x1, the point of the spline at the share b of the segment, with a = 1 - b, is
 
     a x0 + b x1 + h^2 / 6 ((a^3 - a) M0 + (b^3 - b) M1)
 """

@@ -7,8 +7,9 @@ loops contradict limits.
 
 The letters of the code: y (d,) is the unknown, H = L L' the Hessian, C (k, d) the normals of the bounds, lower <= C y
 <= upper. A level adds B y to the velocities of all n columns, with the basis B (n, d); v is the index of a column. A
-(m, d) is the Jacobian of a level's m rows over y; r is the index of a row. `band` (m, 3) contains the lower and upper
-end of each row's band, and 1 if the row is active, 0 if it is inside its band.
+(m, d) is the Jacobian of a level's m rows with respect to y; r is the index of a row. A band is an interval of residual
+values that count as zero. `band` (m, 3) contains the lower and upper end of each row's band, and 1 if the row is
+active, 0 if it is inside its band.
 
 A rate is a derivative by time: of a column (its velocity), of a residual or of a distance. Columns are in rad or in
 length units of the mechanism (`problem_layout.py`).
@@ -35,10 +36,10 @@ from ..compiler import subroutine
     START_RATE,
     IS_COUPLED,
 ) = range(12)
-"""Largest velocity and acceleration (infinite if unlimited); the present velocity; for a dependent column, the part of
-its velocity in the previous step that closed the loops and that the linear step does not contain; the bounds of the
-next velocity, first with and then without the acceleration limits; the limits of the value (rad or m); the velocity
-before the step; 1 if loops or joint constraints couple the column to others, else 0."""
+"""Largest velocity and acceleration (infinite if unlimited); the present velocity; for a dependent column
+(`tracking_step.py`), the velocity that was added to the linear step to close the loops in the previous step; the bounds
+of the next velocity, first with and then without the acceleration limits; the limits of the value (rad or m); the
+velocity before the step; 1 if loops or joint constraints couple the column to others, else 0."""
 COLUMN_TABLE_ROWS = 12
 
 # elements of `options`
@@ -68,8 +69,8 @@ velocity is found, even without the acceleration limits."""
 NOT_LIMITED, LIMITED_BY_ACCELERATION, LIMITED_BY_VELOCITY, LIMITED_BY_POSITION = range(4)
 
 DESIRED_DISTANCE_RATE, MIN_DISTANCE_RATE = 2, 3
-"""Further columns of `extra_bounds`, after the two bounds of a rate: the desired rate of the distance of a pair, and
-the smallest allowed rate if the desired rate is infeasible, m/s."""
+"""Further columns of `extra_bounds` (`tracking_step.py`), after the two bounds of a rate: the desired rate of the
+distance of a pair, and the smallest allowed rate if the desired rate is infeasible, m/s."""
 
 LIMIT_SHARE = 1.0 - 1e-9
 """Share of the limits that is used, so that rounding errors do not exceed them."""

@@ -246,7 +246,7 @@ def target_has_jumped(column_table, options, B, y, n, d, target_motion, stage):
     """Return 1 if the targets move faster than the columns can, or exceed MAX_TARGET_ACCELERATION_RATIO; else 0.
 
     Args:
-        y: the motion of the targets over B.
+        y: (d,) the velocities B y follow the motion of the targets.
         target_motion: (stages, n + 1) the previous motion of the targets as column velocities; row `stage` is written.
     """
     has_jumped = 0.0
@@ -322,7 +322,7 @@ def solve_levels(
         is_repeated: whether this time step is solved again; then jumps of targets are not detected again.
         B: (n, n) the first d columns span the free velocities; overwritten.
         is_orthonormal: whether B is the identity; then its columns stay orthonormal at all levels.
-        extra_rows, extra_bounds: (.., n) and (.., 4) k further rows and the bounds of their rates, with free rows at
+        extra_rows, extra_bounds: (.., n) and (.., 4) k further rows and the bounds of their rates, with unused rows at
             the end for the soft rows with bands.
         base: (n,) velocities to which B y is added; overwritten by the result.
     """
@@ -465,7 +465,7 @@ def distance_rates_over_basis(A, offset, B, extra_rows, base, pair_row_count, n,
 
 @subroutine
 def separation_hessian(A, extra_bounds, offset, is_too_slow, S, pair_row_count, d, H, y):
-    """Write the Hessian of the distances that grow too slowly into H, and the right-hand side into y.
+    """Write the Hessian of the separation into H, and the right-hand side into y; both are sums over the slow pairs.
 
     Args:
         is_too_slow: (pair_row_count,) 1 for the rows whose distance grows too slowly.
@@ -626,21 +626,21 @@ def bound_distance_rates(
     k,
     base,
     n,
-    is_repeated,
+    are_desired_rates_infeasible,
 ):
     """Set the lower bounds of the first `pair_row_count` rates: the desired rates, or the feasible rates.
 
     If no separation is feasible, the bounds are MIN_DISTANCE_RATE, or none if a pair is too near (IS_TOO_NEAR).
 
     Args:
-        is_repeated: whether the levels were infeasible with the desired rates.
+        are_desired_rates_infeasible: whether the levels were infeasible with the desired rates.
 
     Returns:
         Whether the bounds are feasible rates; then VECTOR_SEPARATION_RATES contains velocities that satisfy them.
     """
     for i in range(pair_row_count):
         extra_bounds[i, 0] = extra_bounds[i, DESIRED_DISTANCE_RATE]
-    if options[IS_TOO_NEAR] == 0.0 and not is_repeated:
+    if options[IS_TOO_NEAR] == 0.0 and not are_desired_rates_infeasible:
         return False
     if increase_distances(
         column_table,

@@ -422,7 +422,7 @@ def tracking_step(
         previous_residual: (rows,) residual for the previous targets; written.
         target_motion: (stages, columns + 1) the previous motion of the targets, and 1 if it was a jump; written.
         extra_rows, extra_bounds: (.., columns) and (.., 4) Jacobian rows of the distances of pairs and the bounds of
-            their rates (`level_qp.py`), with free rows at the end for the rows with bands. The kernel computes the
+            their rates (`level_qp.py`), with unused rows at the end for the rows with bands. The kernel computes the
             lower bounds of the pairs' rates from the desired rates.
         pair_row_count: number of rows of pairs; if negative, only the residual is evaluated, the configuration stays
             and the result is STEP_STOPPED.

@@ -130,7 +130,7 @@ class Retraction:
         out = np.empty((max_count, len(a)))
         q_arrays = np.array(a), np.array(b), np.array(limits[0]), np.array(limits[1])
         return out[
-            : retraction_kernel.move_along_loops(
+            : retraction_kernel.move_with_closed_loops(
                 *self._compiled[0].arrays, *q_arrays, unit, step, MAX_STEP_RATIO, MIN_PROGRESS_RATIO, out
             )
         ]

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.methods.fabrik_sweep import POINT, POSE, TIP, IndexArray
+from mechanik.kernels.methods.fabrik_sweep import AXIS_END, POINT, POSE, IndexArray
 from mechanik.kernels.nodes import FIRST_Q, NODE_FLOATS
 from mechanik.kernels.problem_layout import (
     BLOCK_FLOATS,
@@ -44,20 +44,20 @@ class Fabrik(Method):
     The backward pass is that of the paper: the new position of a joint is on the line from the new position of the next
     joint to the old position of the joint itself; where branches meet, it is the weighted mean over the branches. In
     the forward pass each joint, base first, gets the value that best matches the positions of the backward pass: a
-    spherical joint gets the smallest rotation that points its link at the next position; a hinge, the angle in its
-    plane, within its limits; a prismatic joint, the translation along its axis, within its limits. So every iterate is
-    a configuration within the limits. A joint whose link has no length, or is on the joint's axis, uses the next
-    positions towards the tip, as if the joints between were fixed. A link with a goal for its full pose moves as a
-    rigid body; the tips of the axes of its pose are positions too.
+    spherical joint gets the smallest rotation that points its link at the next position; a hinge (revolute joint), the
+    angle in its plane, within its limits; a prismatic joint, the translation along its axis, within its limits. So
+    every iterate is a configuration within the limits. A joint whose link has no length, or is on the joint's axis,
+    uses the next positions towards the tip, as if the joints between were fixed. A link with a goal for its full pose
+    moves as a rigid body; the ends of the axes of its pose are positions too.
 
-    Success on reachable targets from random starts, in one attempt, to 1e-4 m and rad: With spherical joints only, the
-    method is the FABRIK of the paper. It reached 100 % of points (chains of 3 to 30 links), mostly within ten
-    iterations. For hinges and limits, which are handled by projection, there is no proof of convergence. Spatial arms
-    fail if a hinge uses only its own link: 0 % of points for a Panda, a UR5 or a Puma, whose links are on joint axes.
-    So hinges use all positions towards the tip. Then 84 % (Puma) to 99 % (UR5) of points were reached, and 100 % with
-    10, 30 and 100 hinges. Of poses, only 36 % (five joints), 43 % (Panda), 52 % (Puma) and 66 % (UR5) were reached, and
-    100 % with 10 and more hinges. For arms of five to seven joints 'lm' is better. A straight chain with a target on
-    its own line does not bend.
+    The following success rates are for reachable targets, random starts, one attempt, and tolerances of 1e-4 m and rad.
+    With spherical joints only, the method is the FABRIK of the paper. It reached 100 % of points (chains of 3 to 30
+    links), mostly within ten iterations. For hinges and limits, which are handled by projection, there is no proof of
+    convergence. Spatial arms fail if a hinge uses only its own link: 0 % of points for a Panda, a UR5 or a Puma, whose
+    links are on joint axes. So hinges use all positions towards the tip. Then 84 % (Puma) to 99 % (UR5) of points were
+    reached, and 100 % with 10, 30 and 100 hinges. Of poses, only 36 % (five joints), 43 % (Panda), 52 % (Puma) and 66 %
+    (UR5) were reached, and 100 % with 10 and more hinges. For arms of five to seven joints 'lm' is better. A straight
+    chain with a target on its own line does not bend.
 
     Attributes:
         look_ahead: number of generations of positions that a hinge uses in addition to the first positions that it can
@@ -162,7 +162,7 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
                 frame_data[frame_index + 9 : frame_index + 12],
             )
             positions += [origin, *(origin + tip_length * R.T)] if is_pose else [origin]
-        block_kinds = [POSE, TIP, TIP, TIP] if is_pose else [POINT]
+        block_kinds = [POSE, AXIS_END, AXIS_END, AXIS_END] if is_pose else [POINT]
         kinds, nodes = kinds + block_kinds, nodes + [int(block[NODE_B])] * len(block_kinds)
         weights += [position_weight] * len(block_kinds)
     index_arrays = [np.array(indices, dtype=np.int64) for indices in (nodes, kinds)]
