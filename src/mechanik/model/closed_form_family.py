@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from mechanik.model.mechanism import Mechanism
 
 AXIS_TOLERANCE = 3e-5
-"""Tolerance of parallel axes (rad), and of intersecting axes (share of the arm's reach).
+"""Largest angle of axes that count as parallel (rad); largest distance of axes that count as intersecting (share of
+the arm's reach).
 
 Some files round pi to 3.1416. This tilts an axis by 7e-6 rad, and the next axis by another 7e-6 rad. Newton's method
 removes the error that remains in the closed form.
@@ -110,11 +111,11 @@ class _ChainGeometry:
                 return _GeometricTest(
                     False, f"axes {i + 1} and {j + 1} are parallel, so they do not intersect in a point"
                 )
-        point, error = lines.closest_point_to_lines(points[list(axis_indices)], directions[list(axis_indices)])
-        if error < self.length_tolerance:
+        point, max_distance = lines.closest_point_to_lines(points[list(axis_indices)], directions[list(axis_indices)])
+        if max_distance < self.length_tolerance:
             location = _format_point(point, self.reach)
-            reason = f"{_format_axes(axis_indices)} intersect in the point {location} (to {error:.1g} m)"
-            return _GeometricTest(True, reason, error / self.reach)
+            reason = f"{_format_axes(axis_indices)} intersect in the point {location} (to {max_distance:.1g} m)"
+            return _GeometricTest(True, reason, max_distance / self.reach)
         distance, i, j = max(
             (lines.line_distance(points[i], directions[i], points[j], directions[j]), i, j)
             for i in axis_indices
@@ -125,7 +126,8 @@ class _ChainGeometry:
             return _GeometricTest(False, f"axes {i + 1} and {j + 1} do not intersect (distance {distance:.4g} m)")
         return _GeometricTest(
             False,
-            f"{_format_axes(axis_indices)} intersect in pairs, but not in a common point (distance {error:.4g} m)",
+            f"{_format_axes(axis_indices)} intersect in pairs, but not in a common point "
+            f"(distance {max_distance:.4g} m)",
         )
 
     def common_point(self, axis_indices: Sequence[int]) -> Array:

@@ -1,8 +1,9 @@
 """Configuration vectors q and velocity vectors v: layout, limits, integration and sampling.
 
 The three rotations of a joint are a quaternion if they have no limits; all other dofs are scalars. q has one entry for
-each scalar dof and four entries (wxyz) for a quaternion; v has one and three. Mimic dofs have no entries. A step v is
-added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated axes: quaternion * exp(v).
+each scalar dof and four entries (wxyz) for a quaternion; v has one entry and three entries. Mimic dofs have no
+entries. A step v is added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated frame:
+quaternion * exp(v).
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class ConfigurationSpace:
         return values
 
     def check_v(self, v: ArrayLike) -> Array:
-        """Validate velocities and return them as an array: (..., nv), finite."""
+        """Validate velocities or steps and return them as an array: (..., nv), finite."""
         return self._check(v, self.nv, "v", self.v_names)
 
     def _check(self, vector: ArrayLike, size: int, label: str, names: tuple[str, ...]) -> Array:

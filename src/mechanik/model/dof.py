@@ -89,7 +89,8 @@ def as_dofs(dof_like: Iterable[DoFLike] | DoFLike) -> tuple[DoF, ...]:
 
 
 GIMBAL_LOCK_COSINE = 1e-12
-"""Cosine of the angle about y below which only the sum or difference of the other two angles is determined."""
+"""At gimbal lock the cosine of the angle about y is below this number, and only the sum or the difference of the other
+two angles is determined."""
 
 
 def joint_values_from_pose(
@@ -103,7 +104,8 @@ def joint_values_from_pose(
     Args:
         X_axes_end: (4, 4), the pose to reach, in the axes of motion.
         free_dofs: the dofs of the joint.
-        preferred_values: (6,), m and rad; of equivalent angles inside the limits, the nearest to these are returned.
+        preferred_values: (6,), m and rad; among equivalent angles inside the limits, those nearest to these values are
+            returned.
         lower, upper: (6,), limits, m and rad.
 
     Returns:

@@ -2,7 +2,7 @@
 
 A joint may also have a cone limit, targets, a rest pose, couplings and joint constraints. It moves its child by
 A T(x, y, z) Rz Ry Rx A', where A is the rotation from the joint frame to the axes of motion and A' its inverse.
-`find_roots` finds the trees that joints and goals connect by closures, couplings and joint constraints.
+`find_roots` finds all trees that closures, couplings and joint constraints connect with given frames.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_numbers, as_vector, format_count, read_only
 
 if TYPE_CHECKING:
-    from mechanik.model.frame import Link
     from mechanik.model.joint_constraint import Coupling, JointConstraint
     from mechanik.model.loop_closure import Closure
 
@@ -31,7 +30,7 @@ class MovableFrame(Frame):
     """A frame that moves its child by A T(x, y, z) Rz Ry Rx A'; its dofs are any of X Y Z EX EY EZ, in this order.
 
     A is the rotation from the frame to the axes of motion; it is the identity unless `axis` or `axes_wxyz` is set. A
-    frame with three rotations without limits stores a quaternion, from which continuous Euler angles are derived.
+    frame with three rotations without limits stores a quaternion; its Euler angles then change continuously.
     """
 
     def __init__(
@@ -270,7 +269,7 @@ AXIS_LETTERS = "xyz"
 
 @dataclass(frozen=True, slots=True)
 class Cone:
-    """A cone limit: chosen axes of motion stay within `angle` of their direction at zero.
+    """A cone limit: the chosen axes of motion stay within `angle` of their direction at zero rotation.
 
     With z alone, rotation about z is not limited. With all three axes the total rotation is limited too: to `angle`
     about each axis, and to at most about 25 % more about any other axis (for angles up to 0.9 rad).
@@ -322,9 +321,9 @@ class ConeLimitedFrame(MovableFrame):
 
         Args:
             angle: rad, above 0 and below pi.
-            axes: the limited axes of motion, which stay within `angle` of their direction at zero. "z": rotation about
-                z is not limited. "xyz": rotation is limited to `angle` about each axis, and about other axes as in
-                `Cone`.
+            axes: the limited axes of motion, which stay within `angle` of their direction at zero rotation. "z":
+                rotation about z is not limited. "xyz": rotation is limited to `angle` about each axis,
+                and about other axes as in `Cone`.
 
         Raises:
             DoFError: the joint has fewer than two rotations.
@@ -671,6 +670,7 @@ class Joint(ConeLimitedFrame):
             self._closure.update_joint()
 
     def _free_dofs(self) -> tuple[DoF, ...]:
+        """Return the dofs that remain free if this frame is closed onto a link."""
         return self._dof
 
     def _values_and_limits(self) -> tuple[Array, Array, Array]:
@@ -681,6 +681,7 @@ class Joint(ConeLimitedFrame):
         self._assign(values)
 
     def _is_in_world_axes(self) -> bool:
+        """Return whether the dofs are along the world axes, which is possible only for a `Goal`."""
         return False
 
     def _child_rejection_reason(self, child: Frame) -> str:
@@ -691,6 +692,7 @@ class Joint(ConeLimitedFrame):
         return f"the joint already has the child {self._children[0]}" if self._children else ""
 
     def _check_can_close(self) -> None:
+        """Raise `StructureError` if this joint cannot close a loop."""
         if self._children:
             raise StructureError(
                 f"{self} has the child {self._children[0]}, so it cannot close a loop; remove the child"

@@ -129,7 +129,7 @@ class Coupling:
 MIN_RANGE = 1e-6
 """Lower bound, m or rad, of the range that `term_scales` computes from joint limits. Without this bound the scale of
 high powers could be zero."""
-MIN_BALANCED_RANGE = 1e-3
+MIN_RANGE_FROM_OTHER_TERMS = 1e-3
 """Lower bound, m or rad, of the range that `term_scales` computes from the other terms; larger than `MIN_RANGE`, since
 the estimate from other terms is less accurate."""
 
@@ -138,8 +138,9 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
     """Estimate, for each dof of a joint constraint, how much a unit of the dof changes the sum of the terms.
 
     The coefficient of a high power is no measure of its effect: for |q| up to 0.02 m, 1e9 q^5 changes the sum as much
-    as 160 q. So the coefficient of power n is multiplied by range^(n - 1). The range of a dof is bounded by its limits,
-    by the value up to which the other terms can cancel each of its powers, and by 1 (m or rad).
+    as 160 q. So the coefficient of power n is multiplied by range^(n - 1). The range is the largest expected |q|: at
+    most 1 (m or rad), at most the larger absolute limit, and at most the |q| up to which the other terms can cancel
+    each power of q.
 
     Args:
         terms: for each dof the coefficients of its powers 1 to n, and its limits.
@@ -161,7 +162,7 @@ def term_scales(terms: Sequence[tuple[Array, tuple[float, float]]], constant: fl
             range_from_other_terms = float(
                 ((max_other_terms / np.abs(coefficients[indices])) ** (1.0 / (indices + 1.0))).min()
             )
-            dof_range = min(dof_range, max(range_from_other_terms, MIN_BALANCED_RANGE))
+            dof_range = min(dof_range, max(range_from_other_terms, MIN_RANGE_FROM_OTHER_TERMS))
         scales.append(float(_power_slopes(coefficients, dof_range).max()))
     return scales
 
@@ -220,7 +221,7 @@ class JointConstraint:
         terms: for a joint of one dof, or for (joint, dof), the coefficient of its value; or a list of the coefficients
             of its powers 1, 2, 3 and so on. Values are in m or rad.
         constant: required value of the sum of the terms, in the unit of the terms.
-        name: name of the constraint; a mechanism calls unnamed constraints `constraint1`, `constraint2` and so on.
+        name: name of the constraint; in a mechanism, unnamed constraints are `constraint1`, `constraint2` and so on.
 
     Raises:
         InvalidArgument: a key is neither a joint nor (joint, dof), or the name is not a string.
@@ -243,7 +244,7 @@ class JointConstraint:
             raise ShapeError(
                 f"terms of a joint constraint must be a mapping such as {{left: 1, right: 1}}, not {terms!r}"
             )
-        self._name, self._serial = name, next(_serials)
+        self._name, self._serial = name, next(_serials)  # mechanisms sort constraints by serial number
         self._constant = as_number(constant, f"constant of {self}")
         polynomials: dict[tuple[Joint, DoF], PolynomialTerm] = {}
         for joint_or_dof, coefficients in terms.items():

@@ -65,9 +65,9 @@ class Kinematics:
     Attributes:
         space: the layout of q and v.
         joint_indices: the indices of each joint in q and v.
-        links: names of the links, in the order of `link_nodes`.
+        links: names of the links, in the order of creation.
         nodes: (n, 18), in the layout of `kernels/nodes.py`.
-        link_nodes: (L, 18), a fixed node for each link.
+        link_nodes: (L, 18), a fixed node for each link, in the order of `links`.
         paths: for each link the nodes from the world to the link; the fixed node of the link is the last.
         cone_joints: names of the joints with a child and a cone limit.
     """
@@ -151,7 +151,8 @@ class Kinematics:
         """Raise the error for a pose that is not finite.
 
         Raises:
-            NotFinite: an entry of q, which the message names, or a length or offset of the mechanism is the cause.
+            NotFinite: q is not finite, and the message names the entry; or a length or offset of the mechanism is too
+                large.
             NotARotation: a quaternion in q is zero.
         """
         self.space.check_q(values)
@@ -185,17 +186,18 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
         )
 
     node_rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
-    # instead of indices in q and v, the fixed node of a link has Q_LENGTH, here nq, and HAS_ONLY_SCALAR_JOINTS, which
-    # `_path` sets
-    end_rows = [_row(X, FIXED, space.nq, 0, node) for node, X in (locations[link] for link in links)]
-    link_rows = np.array(end_rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
+    # the fixed node of a link has no indices in q and v; in their place kernels expect the length of q, and
+    # HAS_ONLY_SCALAR_JOINTS (see kernels/nodes.py), which is 0 here and set by `_path`
+    link_rows = np.array(
+        [_row(X, FIXED, space.nq, 0, node) for node, X in (locations[link] for link in links)], dtype=np.float64
+    ).reshape(-1, NODE_FLOATS)
     return Kinematics(
         space=space,
         joint_indices=joint_indices,
         links=tuple(names[link] for link in links),
         nodes=node_rows,
         link_nodes=link_rows,
-        paths={names[link]: _path(node_rows, end) for link, end in zip(links, link_rows, strict=True)},
+        paths={names[link]: _path(node_rows, row) for link, row in zip(links, link_rows, strict=True)},
         cone_joints=tuple(names[joint] for joint in joints if joint.cone is not None),
     )
 
@@ -224,7 +226,7 @@ class _Nodes:
         else:
             for dof in reversed(ROTATIONS):
                 node, X = self.add_dof(joint, dof, node, X)
-        return node, X @ X_joint_axes.T
+        return node, X @ X_joint_axes.T  # the transpose is the inverse, since X_joint_axes is a pure rotation
 
     def add_dof(self, joint: Joint, dof: DoF, node: int, X: Array) -> tuple[int, Array]:
         if dof not in joint.dof:
@@ -299,9 +301,9 @@ def _configuration_layout(
     return space, joint_indices
 
 
-def _path(nodes: Array, end_row: Array) -> Array:
-    """Return the rows of the nodes from the world to a link; the last row is `end_row`, the fixed node of the link."""
-    path_nodes = [end_row]
+def _path(nodes: Array, link_row: Array) -> Array:
+    """Return the rows of the nodes from the world to a link; the last row is `link_row`, the fixed node of the link."""
+    path_nodes = [link_row]
     while (node := int(path_nodes[-1][PARENT])) >= 0:
         path_nodes.append(nodes[node])
     path = np.array(path_nodes[::-1])

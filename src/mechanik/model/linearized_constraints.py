@@ -370,7 +370,7 @@ PERTURBATION_STEPS = (0.05, 0.005)
 """Largest motion of a dof in a perturbation, rad or characteristic lengths; the second value is used if the first
 yields no neighbour."""
 CLOSABLE_RESIDUAL, MAX_CLOSING_STEPS = 1e-4, 6
-"""Scaled residual below which the loops are closed before the linearization, and the maximum number of steps."""
+"""Below this scaled residual `linearize_closed_system` first closes the loops, in at most this number of steps."""
 MAX_NEWTON_STEPS = 40
 """Maximum number of steps that close the loops after a perturbation. Newton's method needs 3 to 5 steps; where the
 constraints lose rank, it converges only linearly and needs more."""

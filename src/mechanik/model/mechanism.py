@@ -199,7 +199,8 @@ class LoopKinematics:
             point: (3,), in the link's frame, m; default: the link's origin.
 
         Returns:
-            The Jacobian, the transmission to all dofs, and the dependent and undetermined dofs.
+            The Jacobian, the velocities of all dofs per input velocity, the dependent inputs and the undetermined dofs;
+            see `ClosedJacobian`.
 
         Raises:
             StructureError: a loop or joint constraint is violated at q, an input is repeated or is a joint without a
@@ -276,7 +277,7 @@ class AllowedCollisions:
 
 ORIGIN = np.zeros(3)
 KERNEL_ARGUMENT_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
-"""Exceptions of the fast path, with compiled or plain Python kernels, for arguments that need the general path."""
+"""Exceptions that the fast path raises for arguments that it does not accept; the general path handles them."""
 T = TypeVar("T")
 
 
@@ -363,7 +364,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self.extras: dict[str, Any] = {}
         """Data of a file that the graph cannot represent, by category, such as `extras["limits"]`."""
         frames = find_roots(roots)
-        # a root goal with a closure is found through its link, so that it is removed when the closure is undone
+        # a root goal with a closure is found through its link, so that the goal disappears when its closure is undone
         self._initial_roots = (
             tuple(frame for frame in frames if not (isinstance(frame, Goal) and frame.closure is not None)) or frames
         )

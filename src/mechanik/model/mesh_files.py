@@ -57,7 +57,8 @@ def check_vertices(name: str, triangles: Array) -> None:
 MAX_REFERENCED_FILES = 64
 """Largest number of files that a mesh may reference; others are ignored. Meshes of robots reference up to about ten."""
 SEARCHED_BYTES_PER_END = 2**19
-"""Bytes searched for names at each end of a file; names are before or after the numerical data."""
+"""Bytes at each end of a file in which names of referenced files are searched; names are before or after the numerical
+data."""
 MAX_SEARCHED_BYTES = 2**29
 """Bytes searched in total; limits the time for models that reference the same file thousands of times."""
 MAX_NAME_LENGTH = 400
@@ -362,7 +363,7 @@ def read_mtl(data: bytes) -> dict[str, tuple[float, float, float, float]]:
     """Return the colour (r, g, b, a, each 0 to 1) of each material that has one; unreadable lines are ignored."""
     colours: dict[str, tuple[float, float, float, float]] = {}
     material, rgb, opacity = "", None, 1.0
-    for line in [*data.splitlines(), b"newmtl"]:
+    for line in [*data.splitlines(), b"newmtl"]:  # the added line stores the last material
         fields = line.split()
         key = fields[0].lower() if fields else b""
         try:

@@ -43,8 +43,8 @@ class Mobility:
         constraints: number of scalar constraints of all closures and joint constraints.
         gruebler: tree_dof - constraints, the Grübler-Kutzbach count; wrong for special geometry.
         dof: the mobility at q; None if a closure or joint constraint is violated at q.
-        redundant_constraints: number of dependent constraints at q; None if a closure or joint constraint is violated
-            at q.
+        redundant_constraints: number of constraints at q that depend on other constraints; None if a closure or joint
+            constraint is violated at q.
 
     Example:
         >>> mk.mobility(mk.gallery.four_bar())
@@ -109,7 +109,8 @@ class IdleMotion:
     Attributes:
         joints: names of the joints that move, one or two; joints that close a loop are not included.
         links: names of the links that move.
-        columns: the indices in v of the dofs of `joints` that can move in a loop.
+        columns: the indices in v, which are columns of `LinearizedSystem.A`, of the dofs of `joints` that can move in a
+            loop.
         v: (nv,), the motion, with unit norm in the units of `LinearizedSystem`.
         ends: names of two links that have the same velocity, None is the world; see `_links_moving_together`.
     """
@@ -130,10 +131,10 @@ class IdleMotion:
 
 
 def find_idle_motions(mechanism: Mechanism, system: LinearizedSystem) -> list[IdleMotion]:
-    """Find all idle motions at a generic configuration.
+    """Find all idle motions at `system.q`, which should not be singular.
 
-    Only the joints at the two ends of the idle part move. So the motion is in the null space of those columns of A that
-    belong to these joints.
+    Only the joints at the two ends of the idle part move. So the motion is in the null space of those columns of
+    `system.A` that belong to these joints.
     """
     if system.dof == 0 or not len(system.A):
         return []
@@ -307,7 +308,8 @@ class Structure:
     Attributes:
         mobility: the counts, and the mobility at q.
         generic_dof: the mobility near q. If it is less than the mobility at q, q is a change point: several
-            branches meet there, or, if it is zero, all motions at q are only infinitesimal (a shaky mechanism).
+            branches meet at q. If the mobility near q is then zero, all motions at q are only infinitesimal (a shaky
+            mechanism).
         inputs: dofs that determine all other dofs except idle motions. Joints of a single dof are preferred, then
             joints of two or three dofs (translations first), then joints of more dofs (floating bodies); within each
             class, joints near the root are preferred, then the order of v. The inputs are chosen at a random
@@ -489,9 +491,9 @@ def _input_labels(mechanism: Mechanism, inputs: list[int]) -> dict[int, str]:
 
 
 def _choose_inputs(mechanism: Mechanism, system: LinearizedSystem, idle_motions: list[IdleMotion]) -> list[int]:
-    """Choose the inputs: the dofs that remain after enough passive dofs are selected to span all constraints.
+    """Choose the inputs: the dofs that remain after the passive dofs are selected.
 
-    Passive dofs are selected in the reverse order of preference as inputs.
+    Passive dofs have linearly independent columns of A; dofs that are less preferred as inputs are selected first.
     """
     A = np.vstack([system.A, *(motion.v[None] for motion in idle_motions)])
     order = [k for k in reversed(_input_preference(mechanism)) if system.can_move[k]]

@@ -31,7 +31,7 @@ from mechanik.model.mechanism import Mechanism
 from mechanik.spatial import apply, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array
 
-ORIGIN = np.zeros(3)
+ZERO_VECTOR = np.zeros(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,14 +113,14 @@ def _move_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, 
     kind, q_index, v_index = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
     if kind == TRANSLATION:
         X_moved = make_pose(X[:3, :3], apply(X, q[q_index : q_index + 3]))
-        return X_moved, [(v_index + axis, np.r_[X[:3, axis], ORIGIN]) for axis in range(3)]
+        return X_moved, [(v_index + axis, np.r_[X[:3, axis], ZERO_VECTOR]) for axis in range(3)]
     if kind == SPHERICAL:
-        X_moved = X @ make_pose(quaternion.to_matrix(quaternion.normalize(q[q_index : q_index + 4])), ORIGIN)
+        X_moved = X @ make_pose(quaternion.to_matrix(quaternion.normalize(q[q_index : q_index + 4])), ZERO_VECTOR)
         return X_moved, [(v_index + axis, _twist_at_origin(X_moved[:3, axis], X_moved[:3, 3])) for axis in range(3)]
     value, ratio = float(node[NODE_RATIO] * q[q_index] + node[NODE_OFFSET]), float(node[NODE_RATIO])
     if kind == PRISMATIC:
-        return make_pose(X[:3, :3], X[:3, 3] + value * X[:3, 2]), [(v_index, ratio * np.r_[X[:3, 2], ORIGIN])]
-    X_moved = X @ make_pose(rotation.about_z(value), ORIGIN)
+        return make_pose(X[:3, :3], X[:3, 3] + value * X[:3, 2]), [(v_index, ratio * np.r_[X[:3, 2], ZERO_VECTOR])]
+    X_moved = X @ make_pose(rotation.about_z(value), ZERO_VECTOR)
     return X_moved, [(v_index, ratio * _twist_at_origin(X[:3, 2], X[:3, 3]))]
 
 

@@ -23,8 +23,8 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_point, read_only
 
 COLLINEAR_RATIO = 1e-9
-"""Two points coincide if their distance is at most this ratio of the polygon's size; three points are on a line if
-twice the area of their triangle is at most this ratio of the size squared."""
+"""Two points coincide if their distance is at most this share of the polygon's size; three points are on a line if
+twice the area of their triangle is at most this share of the size squared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

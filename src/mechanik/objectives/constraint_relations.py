@@ -90,11 +90,11 @@ def closure_limit_relations(mechanism: Mechanism, closure: Closure, weight: floa
     and the limits of a rotation if it is the only rotation of the joint and its range is below a full rotation. No
     relation can express limits of one among two or three rotations.
     """
-    limits = [relation for _, relation in closing_joint_limits(mechanism, closure, weight)]
+    limits = [relation for _, relation in limit_relations_with_dofs(mechanism, closure, weight)]
     return (*limits, *closure_cone_relations(mechanism, closure, weight))
 
 
-def closing_joint_limits(
+def limit_relations_with_dofs(
     mechanism: Mechanism, closure: Closure, weight: float = 1.0
 ) -> list[tuple[tuple[DoF, ...], Relation]]:
     """Return the limits of a joint that closes a loop as relations, each with the dofs that it measures.
@@ -132,7 +132,7 @@ def closing_joint_limits(
     if len(rotations) == 1 and rotations[0] in limits:
         k, (lower, upper) = rotations[0].axis_index, limits[rotations[0]]
         if upper - lower < 2 * math.pi:  # a range of a full rotation or more does not limit the angle
-            # a rotation vector covers half a revolution to each side, so the angle is measured from the middle
+            # a rotation vector covers half a rotation to each side, so the angle is measured from the middle
             X_middle = make_pose(rotation.exp(0.5 * (lower + upper) * np.eye(3)[k]), np.zeros(3))
             half_range = 0.5 * (upper - lower)
             add_relation(
@@ -144,14 +144,14 @@ def closing_joint_limits(
 def limits_reached(mechanism: Mechanism, q: Array, margin: float) -> dict[str, str]:
     """Return the dofs of closing joints that are within `margin` (m or rad) of a limit, or beyond it, at q (nq,).
 
-    Only limits of `closing_joint_limits` are considered, and only if the lower limit is below the upper limit.
+    Only the limits in `limit_relations_with_dofs` are considered, and only if the lower limit is below the upper limit.
 
     Returns:
         "lower" or "upper" by joint or dof name.
     """
     sides: dict[str, str] = {}
     for name, closure in mechanism.closures.items():
-        for dofs, relation in closing_joint_limits(mechanism, closure):
+        for dofs, relation in limit_relations_with_dofs(mechanism, closure):
             values, lower, upper = evaluate_relation(mechanism, relation, q)[0], relation.lower, relation.upper
             assert lower is not None
             assert upper is not None

@@ -1,8 +1,8 @@
 """Objectives for joint values: `JointValues` for given joints, `RestPose` as a soft preference.
 
-Values become `JOINT_VALUE` and `SPHERICAL_JOINT` relations, or `POSE` relations for a joint that closes a loop. A
-target angle may stand for all angles that differ from it by full revolutions. Then the equivalent angle nearest to the
-current configuration is used, so the relations depend on q.
+Values become relations of the kinds `JOINT_VALUE` and `SPHERICAL_JOINT`, or `POSE` for a joint that closes a loop (see
+`relation.py`). A target angle may stand for all angles that differ from it by full revolutions. Then the equivalent
+angle nearest to the current configuration is used, so the relations depend on q.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def joint_targets_by_name(
         ObjectiveError: the values of two names contradict each other.
     """
     targets: dict[str, JointTarget] = {}
-    sources: dict[str, str] = {}
+    name_by_dof: dict[str, str] = {}
     for name, numbers in values.items():
         joint, dofs = joint_and_dofs(name, mechanism.joints)
         if not dofs:
@@ -96,7 +96,7 @@ def joint_targets_by_name(
         for dof_name, target in _targets_of_joint(mechanism, joint, dofs, numbers, weight):
             if dof_name in targets and not _have_same_value(targets[dof_name], target):
                 earlier_name, earlier_value, value = (
-                    sources[dof_name],
+                    name_by_dof[dof_name],
                     targets[dof_name].relation.target,
                     target.relation.target,
                 )
@@ -106,7 +106,7 @@ def joint_targets_by_name(
                     f"{_mimic_note(earlier_name, name, dof_name)}"
                 )
             targets[dof_name] = target
-            sources[dof_name] = name
+            name_by_dof[dof_name] = name
     return tuple(targets.values())
 
 

@@ -30,8 +30,8 @@ class ErrorNorms:
 
     Attributes:
         position: m; 0 if the residual has no length.
-        rotation: rad; 0 if the residual has no angle. Cosines and functions count as angles, except that the distances
-            of a `Clearance` are lengths.
+        rotation: rad; 0 if the residual has no angle. Cosines and the values of Python functions count as angles,
+            except the distances of a `Clearance`, which are lengths.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])

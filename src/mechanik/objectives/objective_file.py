@@ -139,12 +139,19 @@ FORMAT = "mechanik objectives"
 VERSION = 1
 
 CONSTRAINT_CLASSES = {
-    constraint.__name__: constraint
-    for constraint in (PointConstraint, LineConstraint, PlaneConstraint, FixedRotation, AlignedAxes, PerpendicularAxes)
+    constraint_class.__name__: constraint_class
+    for constraint_class in (
+        PointConstraint,
+        LineConstraint,
+        PlaneConstraint,
+        FixedRotation,
+        AlignedAxes,
+        PerpendicularAxes,
+    )
 }
 LINK_GOAL_CLASSES: Mapping[str, tuple[type[LinkGoal], type | None, type | None]] = {
-    kind.__name__: (kind, position, rotation)
-    for kind, position, rotation in (
+    goal_class.__name__: (goal_class, position, rotation)
+    for goal_class, position, rotation in (
         (PositionGoal, PointConstraint, None),
         (OnLine, LineConstraint, None),
         (OnPlane, PlaneConstraint, None),
@@ -220,7 +227,9 @@ def objective_from_dict(
             return LinkGoal(**link_arguments, position=constraints[0], rotation=constraints[1], **options)
         goal_class, *expected_classes = LINK_GOAL_CLASSES[kind]
         if [type(constraint) if constraint is not None else None for constraint in constraints] != expected_classes:
-            expected_names = [None if constraint is None else constraint.__name__ for constraint in expected_classes]
+            expected_names = [
+                None if constraint_class is None else constraint_class.__name__ for constraint_class in expected_classes
+            ]
             raise FormatError(
                 f"{location}: a {kind} has the position {expected_names[0]} and the rotation {expected_names[1]}"
             )

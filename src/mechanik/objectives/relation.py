@@ -6,9 +6,9 @@ objectives.
 
 | kind | residual rows |
 |---|---|
-| POSE | 0-2: origin of B along the axes of A (m); 3-5: rotation vector of B relative to A (rad) |
-| AXIS | 0-2: as in POSE; 3-4: (x, y) of z of B in A, scaled so that its length is the angle to z of A (rad) |
-| COSINE | 0: cosine of the angle between z of A and z of B |
+| POSE | 0-2: position of B in A (m); 3-5: rotation vector of B relative to A (rad) |
+| AXIS | 0-2: as in POSE; 3-4: x and y of the z axis of B in A, scaled to the angle between both z axes (rad) |
+| COSINE | 0: cosine of the angle between the z axes of A and B |
 | LOOK_AT | 0-1: as AXIS 3-4, with the direction from the origin of A to the origin of B instead of z of B (rad) |
 | DISTANCE | 0: distance between the origins of A and B (m) |
 | CENTRE_OF_MASS | 0-2: common centre of mass of links, in A (m) |
@@ -77,7 +77,7 @@ class Relation:
         X_a, X_b: (4, 4), the frames in these links. CENTRE_OF_MASS does not use `b` and `X_b`.
         world_axes: axes of the rows for POSE, AXIS and COSINE. None: the axes of A. Otherwise C, (3, 3), whose columns
             are axes fixed in the world, independent of A: then positions are C' (p_B - p_A), and the rotation of B
-            relative to A is C' R_B R_A' C.
+            relative to A is C' R_B R_A' C (C' is C transposed).
         masses: for CENTRE_OF_MASS, link, mass (kg) and centre of mass in the link (3,), m.
         dof_name: for JOINT_VALUE the name in `q_names`; for SPHERICAL_JOINT the name of the joint.
         target: for JOINT_VALUE (1,), for SPHERICAL_JOINT a quaternion wxyz (4,), for JOINT_CONSTRAINT the constant

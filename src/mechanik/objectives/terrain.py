@@ -86,8 +86,8 @@ class Terrain:
         The heights of the offset surface are exact (1e-12 m) at its grid points, also where the sphere touches the
         terrain at two points, unless the search chooses the slightly lower of two nearly equal heights. Between grid
         points the surface is interpolated as any terrain. So a kink, where the contact jumps, is rounded within two
-        cells of the offset surface: for a kink between slopes of -1 and 1 the error is at most 0.375 of the side of
-        such a cell, which with four subdivisions is about a tenth of a cell of the terrain.
+        cells of the offset surface. For a kink between slopes of -1 and 1 the error is at most 0.375 of the side of
+        such a cell; with four subdivisions this is about a tenth of a cell of the terrain.
 
         Args:
             radius: m, not below zero.
