@@ -61,7 +61,7 @@ class DhRow:
 
     @property
     def z_transform(self) -> Array:
-        """The part Rz(theta) Tz(d), (4, 4), to which the joint value is added; the two factors commute."""
+        """The part Rz(theta) Tz(d), (4, 4), which contains the joint variable; the two factors commute."""
         return make_pose(rotation.about_z(self.theta), (0.0, 0.0, self.d))
 
 
@@ -91,9 +91,9 @@ def from_dh(
         degrees: whether the angles in the table, the limits and the values are in degrees; otherwise in radians.
         name: name of the mechanism.
         kinds: "revolute" or "prismatic" for all rows, or one kind for each row, such as "RRPRRR".
-        theta: meaning of the joint variable in the table, which is theta of a revolute row and d of a prismatic row.
-            "offset": it is added to the joint value, so that the arm has the pose of the table at q = 0. "start": it is
-            the initial joint value, so that q is the theta of the textbook.
+        theta: use of the table's value for the joint variable: theta of a revolute row, d of a prismatic row.
+            "offset": this value is added to the joint value, so that the arm has the pose of the table at q = 0.
+            "start": this value is the initial joint value, so that q is the joint variable of the textbook.
         limits: (lower, upper) for each row, or None for a row without limits; angles as `degrees` says, lengths in m.
         values: initial joint values, one for each row; angles as `degrees` says, lengths in m. By default zero, clamped
             to the limits; with theta="start" the values of the table.
@@ -152,7 +152,7 @@ def from_dh(
 def _with_zero_variable(row: DhRow) -> DhRow:
     """Return the row with a joint variable of 0."""
     return DhRow(
-        0.0 if not row.is_revolute else row.d, row.a, row.alpha, 0.0 if row.is_revolute else row.theta, row.is_revolute
+        row.d if row.is_revolute else 0.0, row.a, row.alpha, 0.0 if row.is_revolute else row.theta, row.is_revolute
     )
 
 
@@ -325,8 +325,8 @@ ROTATION_DOFS = {"x": DoF.EX, "y": DoF.EY, "z": DoF.EZ}
 def arm_2d(lengths: Sequence[float] | Array, *, name: str = "arm_2d", limits: ArmLimits | None = None) -> Mechanism:
     """Build a planar arm in the plane z = 0 from its link lengths.
 
-    Each joint rotates about z, and its link extends along the rotated x axis. The tool pose is the product of [[cos,
-    -sin, r cos], [sin, cos, r sin], [0, 0, 1]] over the links, where r is the link length.
+    Each joint rotates about z, and its link extends along the rotated x axis. The tool pose in the plane (3x3) is the
+    product of [[cos, -sin, r cos], [sin, cos, r sin], [0, 0, 1]] over the links, where r is the link length.
 
     Args:
         lengths: link lengths, base first; m.

@@ -18,7 +18,7 @@ from mechanik.spatial.array import Array
 EDGE_DIVISIONS = 5
 """Parts of each icosahedron edge; 5 gives 252 points. More parts give a tighter hull and slower distance queries."""
 MAX_EXCESS = 0.012
-"""Ratio. The hull is inside the ellipsoid with radii larger by this ratio."""
+"""Largest excess of the hull, as a fraction: the ellipsoid with radii larger by this fraction contains the hull."""
 
 
 def ellipsoid_shape(radii: tuple[float, float, float]) -> Sphere | ConvexMesh:

@@ -44,7 +44,7 @@ def load(source: str | os.PathLike[str], *, srdf: str | os.PathLike[str] | None 
     The content decides the format, not the suffix. A string that begins with `<` or `{` is the text itself.
 
     Args:
-        source: a path, or the text itself. JSON is the format of Mechanik: a mechanism, a DH table or an arm list.
+        source: a path, or the text itself. JSON is the format of Mechanik: a mechanism, a DH table or link lengths.
         srdf: path or text of an SRDF that belongs to the model. Its disabled collisions become `allowed_collisions`,
             and its group states become named configurations.
         options: options of the chosen reader: `base`, `mimic`, `trim`, `packages` and `closures` for URDF, `sites` for
@@ -198,7 +198,8 @@ def _resolve_target(file: Path) -> Path:
 
 def _write_atomically(target: Path, data: bytes) -> None:
     with _os_errors_as_cannot_save(target):
-        temporary_file = target.with_name(f".{secrets.token_hex(8)}.part")  # short: the target name may be long
+        # a short name: the name of the target with a suffix could exceed the maximum length of a file name
+        temporary_file = target.with_name(f".{secrets.token_hex(8)}.part")
         try:
             with open(temporary_file, "xb") as stream:
                 stream.write(data)

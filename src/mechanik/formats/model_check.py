@@ -120,7 +120,7 @@ def check_masses(mechanism: Mechanism) -> Iterator[Finding]:
             yield Finding("warning", "inertia", location, text)
 
 
-def check_scale(mechanism: Mechanism) -> Iterator[Finding]:
+def check_joint_offsets(mechanism: Mechanism) -> Iterator[Finding]:
     for name, joint in mechanism.joints.items():
         distance = float(np.linalg.norm(joint.position))
         if joint.parent is not None and distance > MAX_JOINT_OFFSET:
@@ -284,7 +284,7 @@ def _is_floating(joint: Joint) -> bool:
 
 
 def check_urdf(source: str | os.PathLike[str]) -> list[Finding]:
-    """List faults of all links and joints of a URDF that the reader rejects, and the warnings.
+    """List the faults of all links and joints of a URDF that cannot be read, and the warnings.
 
     The list is empty if the file cannot be opened, or is not XML or not a URDF.
     """
@@ -486,7 +486,7 @@ def _check_names(mechanism: Mechanism) -> Iterator[Finding]:
             yield Finding("warning", "unnamed", f"{frame.kind} {name!r}", f"has no name and is called {name!r}")
 
 
-def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
+def _check_connected(mechanism: Mechanism) -> Iterator[Finding]:
     """Find trees that no chain of closures connects to the first tree."""
     roots = [root for root in mechanism.roots if any(isinstance(frame, Link) for frame in root.traverse())]
     if not roots:
@@ -515,7 +515,7 @@ def _check_reachable(mechanism: Mechanism) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Mechanism], Iterator[Finding]], ...] = (
     _check_names,
-    _check_reachable,
+    _check_connected,
     check_joint_links,
     check_limits,
     check_couplings,
@@ -526,6 +526,6 @@ RULES: tuple[Callable[[Mechanism], Iterator[Finding]], ...] = (
     check_meshes,
     check_shapes,
     check_masses,
-    check_scale,
+    check_joint_offsets,
 )
 """All rules. Their findings of the same severity are in this order, after the warnings of the reader."""

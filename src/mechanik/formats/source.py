@@ -36,7 +36,9 @@ _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class FileResolver(Protocol):
-    """Finds the files that a model names: on disk (`DiskFileResolver`) or in memory (`ArchiveFileResolver`)."""
+    """Finds the files that a model names: on disk (`DiskFileResolver`), or in memory (`ArchiveFileResolver` in
+    `load_bytes.py`).
+    """
 
     def locate(self, uri: str, stored_path: str | None = None) -> tuple[bool, str | None]:
         """Return whether a file exists, and its path.
@@ -221,11 +223,12 @@ class DiskFileResolver:
                 f"packages= must map package names to folders, such as {{'robot': '/path'}}, not {packages!r}"
             )
         self._package_folders = {name: Path(path).expanduser() for name, path in (packages or {}).items()}
-        self._search_folders: list[Path] = []
+        self._search_folders: list[Path] = []  # the folder of the model and all folders above it
         if folder is not None:
             absolute_folder = folder.absolute()
             self._search_folders = [absolute_folder, *absolute_folder.parents]
         self._cache: dict[str, Path | None] = {}
+        # for the folder part of a uri: the folder and the first path part of the last file found by its path ending
         self._last_match: dict[str, tuple[Path, int]] = {}
 
     def find(self, uri: str) -> Path | None:

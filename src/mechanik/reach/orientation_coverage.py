@@ -1,4 +1,4 @@
-"""Orientation coverage of reached voxels: mobility of a link, orientations that fit it, and their check."""
+"""Orientations that a link can reach in each voxel: its rotational mobility, the orientations to check, the check."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def rotations_to(directions: Array) -> Array:
 
 
 RANK_TOLERANCE = 1e-7
-"""Ratio to the largest singular value; smaller ones count as zero. Translation rows are scaled to a largest entry of 1.
-"""
+"""Singular values below this fraction of the largest one count as zero. The translation rows are first scaled so that
+their largest entry is 1."""
 RANK_SAMPLES = 24
 """Number of configurations for the rank analysis; the most frequent rank is used, so a few may be singular."""
 
@@ -162,17 +162,17 @@ def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
     """
     ancestor_joints = {frame for frame in mechanism.link(link).traverse_parents() if isinstance(frame, Joint)}
     leaders = {coupling.resolve()[0] for joint in ancestor_joints for coupling in joint.couplings}
-    loops = list(mechanism.closures.values())
+    loop_closures = list(mechanism.closures.values())
     joints: set[Joint] = set()
     for chain in mechanism.chains():
-        has_loop = bool(chain.joint_constraints) or any(closure in loops for closure in chain.closures)
+        has_loop = bool(chain.joint_constraints) or any(closure in loop_closures for closure in chain.closures)
         if has_loop and (ancestor_joints | leaders) & set(chain.joints):
             joints |= set(chain.joints)
     return joints
 
 
 def _free_velocities(mechanism: Mechanism, q: Array, locked_dofs: Array) -> list[Array]:
-    """Return at each `q` a matrix (nv, k) that spans the velocities with closed loops and fixed locked dofs."""
+    """Return at each `q` a matrix (nv, k) that spans the velocities that keep loops closed and locked dofs at rest."""
     free_basis = np.eye(mechanism.nv)[:, ~locked_dofs.astype(np.bool_)]
     if not (mechanism.closures or mechanism.joint_constraints) or not free_basis.size:
         return [free_basis] * len(q)
@@ -180,9 +180,9 @@ def _free_velocities(mechanism: Mechanism, q: Array, locked_dofs: Array) -> list
     bases: list[Array] = []
     for configuration in q:
         mechanism_copy.set_q(configuration)
-        loops = [closure_jacobian(mechanism_copy, closure) for closure in mechanism_copy.closures.values()]
-        constraints = np.concatenate([*loops, joint_constraint_jacobian(mechanism_copy, configuration)]) @ free_basis
-        _, singular_values, V = np.linalg.svd(constraints)
+        closure_jacobians = [closure_jacobian(mechanism_copy, closure) for closure in mechanism_copy.closures.values()]
+        J = np.concatenate([*closure_jacobians, joint_constraint_jacobian(mechanism_copy, configuration)]) @ free_basis
+        _, singular_values, V = np.linalg.svd(J)
         rank = (
             int((singular_values > 1e-8 * max(float(singular_values[0]), 1e-12)).sum()) if len(singular_values) else 0
         )
@@ -207,10 +207,10 @@ def _rank(J: Array) -> int:
 OrientationKind = Literal["pose", "direction", "nothing"]
 """What is checked besides the position: the full orientation, the direction of the link's z axis, or nothing."""
 RESTARTS, RESTARTS_IN_LOOPS, RESTARTS_FROM_NEIGHBOUR = 16, 1, 1
-"""Restarts of the first solve, of the first solve in loops, and of a solve that starts from a neighbour. More restarts
-cost time and find more poses: on a Panda with voxels of 0.1 m and 24 orientations, 16 restarts find 99.9 % of the poses
-that 100 restarts find, in a quarter of the time. In loops each start must be closed first, so retries from neighbours
-are cheaper.
+"""Restarts of the first solve, of the first solve if loops influence the link, and of a solve that starts from the
+solution of a neighbour. More restarts cost time and find more poses: on a Panda with voxels of 0.1 m and 24
+orientations, 16 restarts find 99.9 % of the poses that 100 restarts find, in a quarter of the time. The loops of each
+start must be closed first, so with loops, retries from neighbours are cheaper than restarts.
 """
 ORIGIN = PointConstraint((0.0, 0.0, 0.0))
 
@@ -278,7 +278,7 @@ def check_orientations(
         for restart_count in (restarts, RESTARTS_FROM_NEIGHBOUR)
     )
     targets = voxels.positions
-    for k, R in enumerate(quaternion.to_matrix(query.wxyz)):
+    for column, R in enumerate(quaternion.to_matrix(query.wxyz)):
         if query.kind == "direction":
             goal = LinkGoal(voxels.link, ORIGIN, AlignedAxes(R[:, 2]))
             solver, retry_solver = (
@@ -290,6 +290,6 @@ def check_orientations(
         # a serial chain has a seed table; otherwise the configuration that reaches the position is the best start
         q, success, _ = solve_targets(solver, targets, None if solver._chain_search is not None else voxels.q, threads)
         retry_from_neighbours(retry_solver, targets, q, success, neighbours, threads)
-        is_reached[:, k] = success
-        on_progress(k + 1)
+        is_reached[:, column] = success
+        on_progress(column + 1)
     return is_reached

@@ -41,10 +41,10 @@ class ReachMap:
 
     A voxel is in the map if a configuration inside all limits and with closed loops moves the link's origin into it.
     `q` contains such a configuration, and `positions` the position of the origin in this configuration. The position is
-    the centre of the voxel (`centred`), or the nearest position to the centre that was found. For the other voxels, no
-    configuration was found, or they are outside the region of the search. `reached` is a mask of the orientations
-    `wxyz` that the link can reach with its origin at `positions`, within the tolerances of the solver; the share of a
-    voxel is the fraction of orientations that are reached. All positions are in the world frame.
+    the centre of the voxel (`centred`), or the nearest position to the centre that was found. A voxel is not in the map
+    if no configuration was found for it, or if it is outside the region of the search. `reached` is a mask of the
+    orientations `wxyz` that the link can reach with its origin at `positions`, within the tolerances of the solver; the
+    share of a voxel is the fraction of orientations that are reached. All positions are in the world frame.
 
     Attributes:
         mechanism: name of the mechanism.

@@ -1,6 +1,6 @@
 """Display of reachability maps: colours of shares, compact JSON data for viewers, and a matplotlib figure.
 
-The JSON data:
+The share of a voxel is the fraction of the orientations that the link can reach in it. The JSON data:
 
     {"mechanik_reach": 1, "mechanism": "panda", "link": "panda_hand_tcp", "orientation_kind": "pose",
      "orientations": 60, "resolution": 0.05, "origin": [x, y, z], "shape": [nx, ny, nz], "count": k, "volume": m3,
@@ -59,7 +59,7 @@ def reach_map_json(map: ReachMap) -> dict[str, Any]:
     }
 
 
-INK, GREY = "#1c2430", "#5b6675"
+DARK, GREY = "#1c2430", "#5b6675"
 PLANES = ((0, 1, 2), (0, 2, 1), (1, 2, 0))
 """Horizontal axis, vertical axis and normal of each section: views from +z (above), from -y, and from +x."""
 LIGHT = np.array([0.35, -0.6, 0.72])
@@ -77,7 +77,7 @@ def plot_reach_map(map: ReachMap, at: ArrayLike | None = None) -> Figure:
     point = map.centres[map.best] if at is None else as_vector(at, 3, "point of the sections")
     # Any, because most argument types are unknown in matplotlib's stubs
     figure: Any = Figure(figsize=(7.2, 6.4) if map.is_flat else (11.0, 9.6), layout="constrained", facecolor="white")
-    figure.suptitle(_title(map), color=INK, fontsize=13)
+    figure.suptitle(_title(map), color=DARK, fontsize=13)
     if map.is_flat:
         axes = [figure.add_subplot()]
         _draw_section(axes[0], map, point, PLANES[(2, 1, 0).index(_flat_axis(map))])
@@ -104,8 +104,8 @@ def _flat_axis(map: ReachMap) -> int:
 
 def _draw_section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int, int]) -> None:
     horizontal, vertical, normal = plane
-    names = "xyz"
-    shares = map.section(names[normal], float(point[normal]))  # type: ignore[arg-type]
+    axis_names = "xyz"
+    shares = map.section(axis_names[normal], float(point[normal]))  # type: ignore[arg-type]
     image = np.full((*shares.shape, 4), 0, dtype=np.uint8)
     image[..., :3], image[..., 3] = colours(np.nan_to_num(shares)), np.where(np.isnan(shares), 0, 255)
     min_corner, max_corner = map.origin, map.origin + np.array(map.shape) * map.resolution
@@ -122,11 +122,11 @@ def _draw_section(axes: Any, map: ReachMap, point: Array, plane: tuple[int, int,
     )
     if not map.is_flat:
         for draw_line, value in ((axes.axvline, point[horizontal]), (axes.axhline, point[vertical])):
-            draw_line(value, color=INK, linewidth=0.7, alpha=0.45, linestyle=(0, (4, 3)))
-    axes.plot(0.0, 0.0, marker="+", color=INK, markersize=9, markeredgewidth=1.4)  # the world origin
-    axes.set_xlabel(f"{names[horizontal]} (m)", color=GREY)
-    axes.set_ylabel(f"{names[vertical]} (m)", color=GREY)
-    axes.set_title(f"{names[normal]} = {float(point[normal]):.3g} m", color=INK, fontsize=10)
+            draw_line(value, color=DARK, linewidth=0.7, alpha=0.45, linestyle=(0, (4, 3)))
+    axes.plot(0.0, 0.0, marker="+", color=DARK, markersize=9, markeredgewidth=1.4)  # the world origin
+    axes.set_xlabel(f"{axis_names[horizontal]} (m)", color=GREY)
+    axes.set_ylabel(f"{axis_names[vertical]} (m)", color=GREY)
+    axes.set_title(f"{axis_names[normal]} = {float(point[normal]):.3g} m", color=DARK, fontsize=10)
     axes.tick_params(colors=GREY, labelsize=8)
     axes.set_aspect("equal")
     for spine in axes.spines.values():
@@ -166,7 +166,7 @@ def _draw_cutaway(axes: Any, map: ReachMap, point: Array) -> None:
     )
     axes.set_box_aspect(tuple((max_corner - min_corner).tolist()), zoom=0.95)
     axes.view_init(elev=26, azim=-45)
-    axes.set_title("cutaway view", color=INK, fontsize=10)
+    axes.set_title("cutaway view", color=DARK, fontsize=10)
     for name in "xyz":
         getattr(axes, f"set_{name}label")(f"{name} (m)", color=GREY)
     axes.tick_params(colors=GREY, labelsize=7)

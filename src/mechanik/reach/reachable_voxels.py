@@ -97,7 +97,9 @@ def first_indices(cells: VoxelIndices) -> npt.NDArray[np.int64]:
 
 
 class VoxelTable:
-    """Table with an integer for each voxel, initially UNKNOWN; it is enlarged when entries are written.
+    """Table with an integer for each voxel; it is enlarged when entries are written.
+
+    The entry is the index of the voxel in `ReachedVoxels`, or UNKNOWN (initially), EMPTY or REJECTED.
 
     Args:
         bounds: lowest and highest voxel, (3,) each, if the table has fixed bounds.
@@ -163,7 +165,7 @@ def check_voxel_count(shape: list[int]) -> None:
 
 Mask = npt.NDArray[np.bool_]
 CLOSED_STATUSES = {Status.CONVERGED, Status.CLOSEST, Status.STALLED, Status.TIMEOUT}
-"""Statuses with closed loops, whether or not the target was reached."""
+"""Statuses of solves that end with closed loops, whether or not the target is reached."""
 
 
 def solve_targets(solver: Solver, targets: Array, q0: Array | None, threads: int | None) -> tuple[Array, Mask, Mask]:
@@ -298,8 +300,8 @@ def sample_closed_configurations(
 CENTRE_TOLERANCE = 1e-6
 """Tolerance of the position goals, m; a centre is reached if the error is smaller."""
 VOXEL_MARGIN = 2e-6
-"""Maximum distance (m) from the faces of a voxel to the faces of the goal box inside it; a solution on a face of the
-voxel could count for the next voxel.
+"""m. The goal box in a voxel is smaller than the voxel by this margin on each side (at most 1 % of the edge length),
+because a solution on a face of the voxel could count for the next voxel.
 """
 BLOCK_SIZE = 1 << 16
 """Number of voxels or configurations in a block; limits the memory."""
@@ -317,8 +319,8 @@ class VoxelSolvers:
 
     Attributes:
         point_solver: solver for the origin at a point, with restarts.
-        single_attempt_solver: the same without restarts; its only attempt continues while it improves, as stretched
-            arms need.
+        single_attempt_solver: the same without restarts. Its only attempt continues as long as it improves, which
+            almost stretched arms need.
         box_solver: solver for the origin in the box of a voxel around a point.
         threads: number of threads; None for the number of cores.
     """
@@ -378,6 +380,12 @@ class ReachedVoxels:
     def _replace_if_nearer(
         self, rows: npt.NDArray[np.int32], candidates: RowIndices, q: Array, positions: Array, cells: VoxelIndices
     ) -> None:
+        """Replace the stored configuration of a voxel by the candidate if that is nearer to the centre.
+
+        Args:
+            rows: table entries of the candidates' voxels; negative for voxels without a stored configuration.
+            candidates: indices into `q`, `positions` and `cells`.
+        """
         known_rows, matching_candidates = rows[rows >= 0], candidates[rows >= 0]
         old_distances = _centre_distances(self.grid, self.cells[known_rows], self.positions[known_rows])
         is_nearer = (

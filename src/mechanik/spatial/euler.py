@@ -54,8 +54,9 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
     """Convert rotation matrices to Euler angles.
 
     Without `near`, the outer angles are in [-pi, pi] and the middle angle is in [-pi/2, pi/2], or in [0, pi] if the
-    first axis is also the third. With `near`, the result is the nearest equivalent triple, over both branches and all
-    full rotations.
+    first axis is also the third. With `near`, the result is the equivalent triple nearest to `near`. Equivalent triples
+    differ by full rotations, or by a flip: pi is added to the outer angles, and the middle angle b becomes pi - b, or
+    -b if the first axis is also the third.
 
     At gimbal lock only a sum or difference of the outer angles is determined. The first of the moving rotations (the
     last of the fixed rotations) then has the angle of `near`, or zero without `near`.
@@ -77,10 +78,10 @@ def euler_from_matrix(R: ArrayLike, *, order: str, axes: str, near: ArrayLike | 
         array([0.1, 0.2, 0.3])
     """
     i, j, third_axis = _moving_order(order, axes)
-    k = 3 - i - j
+    k = 3 - i - j  # the axis that is neither first nor second
     M = np.asarray(R, dtype=np.float64)
-    parity = 1.0 if (j - i) % 3 == 1 else -1.0
-    is_proper = third_axis == i
+    parity = 1.0 if (j - i) % 3 == 1 else -1.0  # 1 if the axes i, j, k are right-handed
+    is_proper = third_axis == i  # proper Euler angles, such as "zxz"
     if is_proper:
         sine, cosine = M[..., j, i], -parity * M[..., k, i]
     else:
@@ -136,7 +137,7 @@ def euler_from_quaternion(wxyz: ArrayLike, *, order: str, axes: str, near: Array
 def _nearest_equivalent(
     angles: Array, preferred_angles: Array, is_locked: npt.NDArray[np.bool_], is_proper: bool
 ) -> Array:
-    """Return the equivalent triple nearest to `preferred_angles`, over both branches and all full rotations."""
+    """Return the triple, flipped or not and with any full rotations, that is nearest to `preferred_angles`."""
     flipped_angles = angles + np.pi
     flipped_angles[..., 1] = -angles[..., 1] if is_proper else np.pi - angles[..., 1]
     angles, flipped_angles = (

@@ -30,16 +30,16 @@ def cosine_ratio(angle: Array) -> Array:
     return 0.5 * half_ratio * half_ratio
 
 
-def _alternating_coefficients(first_factorial: int) -> tuple[float, ...]:
+def _alternating_coefficients(n: int) -> tuple[float, ...]:
     """Return the coefficients of 1/n! - x/(n+2)! + x^2/(n+4)! - ..., of which nine terms suffice for |x| <= 1."""
-    return tuple((-1) ** k / factorial(2 * k + first_factorial) for k in range(9))
+    return tuple((-1) ** k / factorial(2 * k + n) for k in range(9))
 
 
 _CUBIC_COEFFICIENTS = _alternating_coefficients(3)
 _QUARTIC_COEFFICIENTS = _alternating_coefficients(4)
 _QUINTIC_COEFFICIENTS = _alternating_coefficients(5)
 
-# Absolute values of the Bernoulli numbers B_2 .. B_24. The coefficients |B_2k| / (2k)! decrease by a factor of 40.
+# Absolute values of the Bernoulli numbers B_2 .. B_24. Each coefficient |B_2k| / (2k)! is about 1/40 of the one before.
 _BERNOULLI_NUMBERS = (
     1 / 6, 1 / 30, 1 / 42, 1 / 30, 5 / 66, 691 / 2730,
     7 / 6, 3617 / 510, 43867 / 798, 174611 / 330, 854513 / 138, 236364091 / 2730,

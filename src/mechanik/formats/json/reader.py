@@ -159,16 +159,16 @@ def _read_vector(value: JsonValue) -> Vector3:
 
 
 AGREEMENT_TOLERANCE = 1e-6
-"""Largest accepted deviation between redundant numbers of a file.
+"""Largest accepted difference between redundant numbers of a file.
 
-For a mimic dof and the value that its leader gives: relative to 1 + |value|, with the value in m or rad. For the
-quaternion of a joint and the rotation that its angles give: rad."""
+Between the value of a mimic dof and the value that its leader gives, it is relative to 1 + |value| (m or rad). Between
+the quaternion of a joint and the rotation that its angles give, it is an angle in rad."""
 
 
 def set_values(joint: Joint, record: JsonRecord) -> None:
     """Set the independent dofs; values outside the limits or inconsistent with the quaternion raise an error.
 
-    After the setters, values and quaternion are also written directly, because the setters clamp the values to the
+    Values and quaternion are set twice: by the setters, and then directly, because the setters clamp the values to the
     limits of mimic joints and can change the last bit of the quaternion.
     """
     wxyz = record.get_optional("rotation_wxyz", read_quaternion)
@@ -560,9 +560,9 @@ def _read_goal(record: JsonRecord) -> Goal:
     return Goal(record["name"].name(), dof=record.get("dof", _read_dofs, ALL_DOFS), axes=axes)
 
 
-def _make_closure(closing_frame: Joint | Goal, link: Link, record: JsonRecord, error_value: JsonValue) -> None:
+def _make_closure(closing_frame: Joint | Goal, link: Link, record: JsonRecord, error_location: JsonValue) -> None:
     pose_on_link = record.get("at", read_pose, Pose.identity())
-    with error_value.error_context():
+    with error_location.error_context():
         closing_frame.make_closure(link, pose_on_link)
 
 

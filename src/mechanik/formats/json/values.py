@@ -247,7 +247,7 @@ def _format_data(data: object) -> str:
 
 
 _UNIT_NORM_TOLERANCE = 1e-14
-"""Deviation of the norm from 1 up to which a quaternion is not scaled, because scaling could change its last bit."""
+"""Largest deviation of the norm from 1 at which a quaternion is not scaled; scaling could change its last bit."""
 
 
 def read_quaternion(value: JsonValue) -> Array:

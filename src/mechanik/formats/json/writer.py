@@ -16,7 +16,8 @@ FORMAT_VERSION = 1
 """Version of the format; a reader accepts this version and all older ones."""
 
 _LINE_WIDTH = 118
-"""Characters with indentation, without key; a longer object or list is split, except a list of numbers."""
+"""Maximum number of characters of an object or list on one line, with its indentation and without its key. Longer ones
+are split, except lists of numbers."""
 _ZERO_POSITION, _IDENTITY_WXYZ = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
 _DEFAULTS: dict[str, Any] = {
     "position": _ZERO_POSITION,

@@ -35,7 +35,8 @@ from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
 MAX_MISSING_FILES = 1000
-"""Maximum number of files; each costs a compilation, because MuJoCo reports only the first missing file."""
+"""Maximum number of files that placeholders replace; each costs a compilation, because MuJoCo reports only the first
+missing file."""
 
 CompileFunction = Callable[[dict[str, bytes]], Any]
 """Compiles the model with the given file contents, by file name, and returns the `mujoco.MjModel`."""
@@ -65,10 +66,10 @@ def compile_with_placeholders(
             break
         except ValueError as error:
             match = _MISSING_FILE.search(str(error))
-            is_new = match is not None and match[1] not in missing_files and "'include'" not in str(error)
+            is_new_asset = match is not None and match[1] not in missing_files and "'include'" not in str(error)
             if (
                 match is None
-                or not is_new
+                or not is_new_asset
                 or len(missing_files) >= MAX_MISSING_FILES
                 or not _placeholders([match[1]], 1.0)
             ):

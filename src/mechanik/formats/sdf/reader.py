@@ -3,7 +3,7 @@
 The links and joints of an SDF may form any graph. `spanning_forest` chooses the joints that form trees; the other
 joints close loops. Mimic joints, their leaders and screws are preferred for the trees; after them, for each link, the
 first joint that names it as child. A joint of a tree is used in reverse, from child to parent, if its child is nearer
-to the root. A <gearbox> moves no link; it couples the rotations of two other joints.
+to the root. A joint of type gearbox moves no link; it couples the rotations of two other joints.
 
 Names inside nested and included models are full names, such as "gripper::finger"; names in the only model of a file
 have no prefix.
@@ -65,7 +65,7 @@ def spanning_forest(
         links: link names, including the world if a joint connects to it.
         ends: parent and child link of each joint, in the order of the file.
         tree_joints: joints that should not close a loop: mimic joints, their leaders and screws.
-        world: name of the fixed link.
+        world: name of the link that represents the world.
     """
     names, forest = list(links), SpanningForest(dict.fromkeys(ends, "closure"))
     first_joint_of_child: dict[str, str] = {}
@@ -132,10 +132,10 @@ PERPENDICULAR_COSINE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SdfMimic:
-    """The coupling of a <mimic> or a gearbox: value = ratio * leader value + offset, for one axis of each joint.
+    """The coupling of a <mimic> or a gearbox joint: value = ratio * leader value + offset, for one axis of each joint.
 
     Attributes:
-        node: the <mimic>, or the <joint> of a gearbox.
+        node: the <mimic>, or the <joint> of type gearbox.
         joint, leader: full names of the joints.
         axis_tag, leader_axis_tag: "axis" or "axis2".
         ratio: unit of the joint (m or rad) per unit of the leader.
@@ -238,7 +238,7 @@ def axis_in_joint_frame(spec: SdfJoint, axis_tag: str, frames: SdfFrames) -> Arr
     axis = unit_axis(axis)
     expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "").strip()
     flag = axis_node.first("use_parent_model_frame")
-    # before version 1.5, axes are expressed in the model frame
+    # before version 1.5 (105), axes are expressed in the model frame
     is_in_model_frame = spec.version < 105 if flag is None else parse_bool(flag.text)
     if not expressed_in and not is_in_model_frame:
         return axis
@@ -314,14 +314,14 @@ def read_sdf_extras(extras: dict[str, Any], spec: SdfJoint) -> None:
 
 
 PARALLEL_TOLERANCE = 1e-6
-"""Largest deviation from 1 of the cosine of the angle between the axes of a gearbox and of its joint; files contain
-angles with four digits."""
+"""The axes of a gearbox and of the joint that it couples count as parallel if the absolute cosine of their angle is at
+least 1 minus this value; files contain angles with four digits."""
 
 
 def gearbox_mimic(
     spec: SdfJoint, joints: Mapping[str, SdfJoint], ends: Mapping[str, tuple[str, str]], frames: SdfFrames
 ) -> SdfMimic:
-    """Return the coupling of a <gearbox>: child rotation = -ratio * parent rotation, relative to the reference body.
+    """Return the coupling of a gearbox: child rotation = -ratio * parent rotation, relative to the reference body.
 
     Args:
         spec: the <joint> of type gearbox.

@@ -38,19 +38,20 @@ from mechanik.spatial import Pose, inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 
 MAX_PIXELS_PER_EDGE = 2049
-"""Pixels along each edge of a height map; this limit means 4 million vertices."""
+"""Maximum number of pixels along each edge of a height map; a map of this size has 4 million vertices."""
 
 
 def read_png(data: bytes) -> Array:
     """Decode a PNG to brightness values.
 
     Returns:
-        (rows, columns), from 0 (black) to 1 (white), the top row first. A grey image with 16 bits and without alpha
-        keeps its resolution; of any other image, the values are the red channel with 8 bits.
+        (rows, columns), from 0 (black) to 1 (white), the top row first. A grey image with 16 bits and without alpha is
+        read with 16 bits. Of any other image, the red channel is read with 8 bits.
 
     Raises:
-        FormatError: the data is not a PNG, or is damaged. The message continues a sentence that begins with the file.
-        InvalidOperation: the image is too large. The message continues such a sentence too.
+        FormatError: the data is not a PNG, or is damaged.
+        InvalidOperation: the image is too large. This message and that of `FormatError` continue a sentence whose
+            subject is the file.
         MissingExtra: Pillow is not installed.
     """
     size = image_size(data)
@@ -103,7 +104,7 @@ def read_heightmap(node: XmlNode, files: FileResolver) -> HeightField | None:
 
 
 def heightmap_pose(owner: XmlNode) -> Array:
-    """Return the offset (4, 4) of the <heightmap> in a <visual> or <collision>."""
+    """Return the translation (4, 4) by the <pos> of the <heightmap> in a <visual> or <collision>."""
     node = next(child for child in owner.walk() if child.tag == "heightmap")
     position = node.first("pos")
     return np.eye(4) if position is None else make_pose(np.eye(3), np.array(parse_numbers(position, 3)))

@@ -88,7 +88,7 @@ def extra_attributes(extras: Mapping[str, Any], category: str, joint: str) -> di
 
 
 def unwritten_extras(extras: Mapping[str, Any], joints: Collection[str]) -> Iterator[str]:
-    """Yield the categories, with joint names, that `extra_attributes` does not return completely for `joints`."""
+    """Yield the extras that a URDF with these joints cannot contain: "CATEGORY of JOINT", or an unknown category."""
     for category, entries in extras.items():
         if category not in EXTRA_ELEMENTS or not isinstance(entries, Mapping):
             yield str(category)
@@ -260,7 +260,7 @@ def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None
 
 
 def has_conflicting_limits(coupling: Coupling) -> bool:
-    """Return whether a movable leader could not move within the limits of its mimic joint."""
+    """Return whether the limits of a mimic joint leave its leader, which has a range of motion, no range at all."""
     lower, upper = coupling.leader.limits(coupling.leader_dof)
     required_lower, required_upper = coupling.limits_for_leader()
     return lower < upper and max(lower, required_lower) >= min(upper, required_upper)
@@ -453,7 +453,7 @@ def read_urdf(
             name is `floating_base` or the name in <base> of the block <mechanik>. By default the base is free if the
             file contains <base>, otherwise fixed.
         mimic: whether mimic joints follow their leaders; otherwise they are independent.
-        trim: whether to remove branches as `mk.trim` does.
+        trim: whether to remove the subtrees that have no moving joint, closure or goal, as `mk.trim` does.
         packages: folder of each package, by package name, for `package://` and `model://`.
         closures: loop closures, gears, racks and joint constraints: a JSON or YAML file, or its content. By default the
             file NAME.closures.json (or .yaml, .yml) beside NAME.urdf, if it exists.

@@ -361,7 +361,7 @@ def describe_closures(
         joint = cast(Joint, closure.joint)
         start_name = world if joint.parent is None else names[joint.parent]
         if start_name is None:
-            raise FormatError(f"closure {name!r} starts in the world; a URDF requires a link")
+            raise FormatError(f"closure {name!r} connects to the world; a URDF requires a link")
         data: dict[str, Any] = {"name": name}
         if joint.dof in kinds:
             data["kind"] = kinds[joint.dof]
@@ -439,7 +439,7 @@ def constraint_element(
         constraint: the joint constraint.
         name: name of the joint constraint.
         dof_joints: name of the single-dof joint in the file, by joint and dof.
-        unsplit_joints: names of the joints that are written without splitting.
+        unsplit_joints: names of the joints that are not split into single-dof joints.
     """
     element = Element("joint_constraint", name=name, constant=format_number(constraint.constant))
     for term in constraint.terms:

@@ -51,6 +51,7 @@ def join_capsules(instances: Sequence[ShapeInstance], name_prefix: str) -> list[
     while k < len(instances):
         capsule = _join_capsule_parts(instances[k : k + 3], name_prefix)
         joined_instances.append(instances[k] if capsule is None else capsule)
+        # the parts of a capsule begin with the cylinder, or with a sphere if its length is 0
         k += 1 if capsule is None else 2 if isinstance(instances[k].shape, Sphere) else 3
     return joined_instances
 
