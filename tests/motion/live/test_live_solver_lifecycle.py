@@ -299,7 +299,7 @@ def test_solver_stays_disposed_if_a_callback_starts_it_again(arm):
     def start_again(_: LiveState) -> None:
         run = live._background.current_run
         assert run is not None
-        wait_until(lambda: run.is_over)
+        wait_until(lambda: run.must_end)
         live.start()
 
     live.subscribe(start_again)

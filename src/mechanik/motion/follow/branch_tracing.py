@@ -1,4 +1,4 @@
-"""Solution branches: all configurations that meet the goals at a parameter s, and their continuation along s.
+"""Solution branches: all configurations that meet the goals at a path parameter s, and their continuation.
 
 A continuation step starts at the extrapolation of the previous step. If its result deviates too much from the
 extrapolation, the step is halved until the deviation is small or the branch ends. A jump to another branch does not
@@ -20,8 +20,8 @@ from mechanik.solver.start_configurations import halton_configurations
 from mechanik.spatial.array import Array
 
 BRANCH_STARTS = 256
-"""Largest number of starts of the search for branches at an s. For a redundant mechanism whose problem is not batched,
-an eighth of them is used."""
+"""Largest number of starts of the search for branches at an s; an eighth of it for a redundant mechanism whose problem
+is not batched (see `FollowProblem.is_batched`)."""
 MIN_SAMPLE_DISTANCE = 0.1
 """rad and m: smallest distance between two samples, if the mechanism is redundant."""
 SAME_BRANCH_DISTANCE = 1e-4
@@ -40,12 +40,14 @@ def branches_at(
     Args:
         q_near: (nq,) preferred configuration: if only some of the found configurations are selected, the nearest to
             `q_near` is selected first.
-        max_samples: largest number of samples, if the mechanism is redundant. If branches are searched from many
-            starts, as for mechanisms with loops, at most half as many branches are returned.
+        max_samples: largest number of samples, if the mechanism is redundant. Half of it is the largest number of
+            branches that are searched from many starts, as for mechanisms with loops.
         ignore_collisions: whether to include configurations that violate the clearance.
     """
     if problem.redundancy:
-        return _select_spread(problem, q_near, _sample_self_motion(problem, s, q_near, ignore_collisions), max_samples)
+        return _select_far_apart(
+            problem, q_near, _sample_self_motion(problem, s, q_near, ignore_collisions), max_samples
+        )
     if problem.has_all_solutions:
         solver, target = problem.solver_at(s)
         branches = solver.solve_all(target, q0=q_near, max_attempts=BRANCH_STARTS).q
@@ -73,7 +75,7 @@ def _branches_from_starts(problem: FollowProblem, s: float, q_near: Array, count
                     branches = np.concatenate([branches, q[None]])
             if len(branches) >= ENOUGH_BRANCHES_RATIO * count:
                 break
-    return _select_spread(problem, q_near, branches, count)
+    return _select_far_apart(problem, q_near, branches, count)
 
 
 def _sample_self_motion(problem: FollowProblem, s: float, q_near: Array, ignore_collisions: bool) -> Array:
@@ -89,7 +91,7 @@ def _sample_self_motion(problem: FollowProblem, s: float, q_near: Array, ignore_
     return q[(codes == FEASIBLE) | ((codes == IN_COLLISION) if ignore_collisions else False)]
 
 
-def _select_spread(problem: FollowProblem, q_near: Array, candidates: Array, count: int) -> Array:
+def _select_far_apart(problem: FollowProblem, q_near: Array, candidates: Array, count: int) -> Array:
     """Select up to `count` of the configurations (n, nq): first the nearest to `q_near`, then far from each other."""
     if not len(candidates):
         return candidates
@@ -109,7 +111,7 @@ MAX_HALVINGS, FINEST_HALVINGS = 6, 20
 """Number of halvings of a waypoint interval after which a branch counts as ended; FINEST_HALVINGS if the s of its end
 is needed exactly."""
 MAX_DEVIATION_RATIO = 0.35
-"""Ratio to the step: largest deviation of a step from its extrapolation."""
+"""Largest deviation of a step from its extrapolation, as a ratio of the step length."""
 SMALL_DEVIATION = 2e-4
 """rad or m: smaller deviations are always accepted."""
 MAX_FIRST_STEP = 0.02
@@ -193,8 +195,9 @@ def _continuation_step(
         ds: (K,) steps in s, negative if s decreases.
 
     Returns:
-        Configurations (K, nq), derivatives by s (K, nv), and codes (K,). A possible jump has the code UNMET, or
-        IN_COLLISION if it goes around an obstacle. A collision along the segment has the code IN_COLLISION.
+        Configurations (K, nq), derivatives by s (K, nv), and codes (K,). A step that may be a jump to another
+        branch has the code UNMET, or IN_COLLISION if it goes around an obstacle. A collision along the segment has the
+        code IN_COLLISION.
     """
     space = problem.space
     has_derivative = np.isfinite(dq_ds[:, :1])

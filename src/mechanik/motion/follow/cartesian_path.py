@@ -181,7 +181,8 @@ class Line(CartesianPath):
 
 
 COLLINEAR_RATIO = 1e-9
-"""Ratio to the square of the longest distance: three points whose cross product is smaller count as collinear."""
+"""Three points are collinear if the cross product of their differences is below this ratio of the longest distance
+squared."""
 
 
 class Arc(CartesianPath):
@@ -343,9 +344,9 @@ def _second_derivatives(h: Array, p: Array) -> Array:
     right_side = 6.0 * np.diff(slopes, axis=0)
     diagonal = 2.0 * (h[:-1] + h[1:])
     for k in range(1, len(right_side)):
-        share = h[k] / diagonal[k - 1]
-        diagonal[k] -= share * h[k]
-        right_side[k] -= share * right_side[k - 1]
+        factor = h[k] / diagonal[k - 1]
+        diagonal[k] -= factor * h[k]
+        right_side[k] -= factor * right_side[k - 1]
     M[-2] = right_side[-1] / diagonal[-1]
     for k in range(len(right_side) - 2, -1, -1):
         M[k + 1] = (right_side[k] - h[k + 1] * M[k + 2]) / diagonal[k]
@@ -353,7 +354,7 @@ def _second_derivatives(h: Array, p: Array) -> Array:
 
 
 def _angular_velocities(h: Array, rotation_vectors: Array) -> Array:
-    """Angular velocity (n, 3) at each pose by the parameter t, in the axes of that pose.
+    """Angular velocity (n, 3) at each pose, with the parameter t as time, in the axes of that pose.
 
     At an inner pose it is that of the parabola through the pose and its neighbours, at an end that of the segment.
 

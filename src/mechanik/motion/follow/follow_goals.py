@@ -1,7 +1,8 @@
 """Find a continuous path for goals that change along a parameter s, or report where and why the path breaks.
 
-`follow` searches the path in a roadmap of solution branches. For a redundant mechanism, the path is then smoothed: each
-waypoint moves towards the weighted mean of its neighbours and is projected back onto the goals.
+`follow` searches the path in a roadmap of solution branches (`roadmap.py`), whose nodes are configurations at a few
+waypoints, the stations. For a redundant mechanism, the path is then smoothed: each waypoint moves towards the weighted
+mean of its neighbours and is projected back onto the goals.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ class FollowResult:
         reason: cause of the break; starts with "out of reach", "at a limit of joint", "in collision", "singular", "no
             single branch", "too fast" or "loops cannot be closed". Empty if the path does not break.
         segments: (start, end) in s of the intervals in which the goals can be followed, each on one branch. Between two
-            intervals there is a gap or a jump, which can be anywhere in the overlap of the intervals. The whole range
-            of s if the path does not break, or if the goals are met at all waypoints but a segment between two
-            waypoints is not valid. Empty if there is no such interval, or if the start `q0` is in collision.
+            intervals there is a gap. If they overlap, there is a jump to another branch instead, anywhere in the
+            overlap. The whole range of s if the path does not break, or if the goals are met at all waypoints but a
+            segment between two waypoints is not valid. Empty if there is no such interval, or if the start `q0` is in
+            collision.
         last_q: (nq,) configuration at the break; None if the path does not break, or if it has no waypoints.
 
     Example:
@@ -94,9 +96,9 @@ class FollowResult:
 
 
 CAUSE_OFFSET = 1e-4
-"""Ratio to the range of s: distance beyond a break at which the cause of the break is examined."""
+"""Distance beyond a break at which its cause is examined, as a ratio of the range of s."""
 MIN_INTERVAL = 1e-3
-"""Ratio to the range of s: shorter intervals are not reported."""
+"""Length of the shortest interval that is reported, as a ratio of the range of s."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,8 +109,8 @@ class PathBreak:
         s: parameter of the break.
         q: (nq,) configuration at the break.
         waypoints: (m, nq) waypoints before the break.
-        branch: the branch that ends at the break; None if a multi-turn joint leaves its limits there, or if the break
-            is at the first waypoint.
+        branch: the branch that ends at the break; None if a multi-turn joint (with a range of a full rotation or
+            more) leaves its limits there, or if the break is at the first waypoint.
         reason: cause of the break; empty if it is not determined yet.
     """
 
@@ -188,7 +190,7 @@ def _farther_winding_break(
 
     Args:
         i: index of the station.
-        state: index of the node, and its windings.
+        state: index of the node, and its windings (numbers of full rotations of the multi-turn joints).
         farthest_break: the farthest break so far.
 
     Returns:
@@ -315,8 +317,8 @@ WINDOW_HALF_WIDTHS = (0.25, 0.12, 0.06, 0.03, 0.015, 0.25, 0.12, 0.06, 0.03, 0.0
 """Half widths of the averaging windows as shares of the number of waypoints, in order of use: wide windows move the
 waypoints most."""
 SMOOTHING_ROUNDS = 4
-"""Largest number of rounds with each window. Problems that are not batched use one round and only the first half of
-WINDOW_HALF_WIDTHS."""
+"""Largest number of rounds with each window. Problems that are not batched (see `FollowProblem.is_batched`) use
+one round and only the first half of WINDOW_HALF_WIDTHS."""
 
 
 def smooth_path(problem: FollowProblem, q: Array, is_start_fixed: bool) -> Array:
@@ -402,7 +404,7 @@ redundant."""
 START_TOLERANCE = 1e-3
 """rad or m: a start closer than this to its projection onto the first goals meets these goals."""
 MAX_UNEVENNESS = 3.0
-"""Ratio of the largest to the median step, up to which a path is accepted without a search over more stations."""
+"""Ratio of the largest to the median step up to which a path is accepted without a search over more stations."""
 
 
 def follow(
@@ -435,8 +437,7 @@ def follow(
             200, or the number of targets in the list.
         q0: (nq,) start; the path begins with the configuration that the solver reaches from `q0`, or else with the
             nearest one that is found. By default the path begins with the best configuration that meets the first
-            goals. If `q0` meets the first goals but violates
-            the clearance, there is no path.
+            goals. If `q0` meets the first goals but violates the clearance, there is no path.
         avoid: obstacles and "self", or a `Collider`. Collisions are checked at the waypoints and every 0.02 rad or m
             between them.
         clearance: m, smallest allowed distance.

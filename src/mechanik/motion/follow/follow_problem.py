@@ -57,14 +57,14 @@ class PathTargets:
     Attributes:
         s: (N,) parameters of the waypoints.
         objectives: the objectives at the first waypoint.
-        has_targets: whether only the targets of the objectives change along s; else the objectives themselves change.
+        has_fixed_objectives: whether only the targets of the objectives change along s, not the objectives themselves.
     """
 
     def __init__(self, goals: GoalsAlongPath, targets: Any, s: int | ArrayLike | None) -> None:
         self._function: Callable[[float], Any] | None = None
         self._waypoint_targets: Sequence[Any] | Array = ()
         self._target_cache: Array | None = None
-        self.has_targets = not callable(goals)
+        self.has_fixed_objectives = not callable(goals)
         source: Any = goals if callable(goals) else targets
         if source is None:
             raise ObjectiveError("the goals do not change along the path; give targets, or goals as a function of s")
@@ -90,7 +90,7 @@ class PathTargets:
             self.objectives = as_objectives(goals)
         if not self.objectives:
             raise ObjectiveError("the list of goals is empty; give at least one")
-        if self.has_targets:
+        if self.has_fixed_objectives:
             for k, target in enumerate(self._waypoint_targets):
                 self._check_target(k, target)
 
@@ -287,7 +287,7 @@ class FollowProblem:
         self.solver = Solver(mechanism, path_targets.objectives, limits=self._limits, **settings) if names else solver
         goal = path_targets.objectives[0]
         is_chain_goal = (
-            self.solver._chain_search is not None and path_targets.has_targets and isinstance(goal, LinkGoal)
+            self.solver._chain_search is not None and path_targets.has_fixed_objectives and isinstance(goal, LinkGoal)
         )
         self._goal = goal if is_chain_goal and isinstance(goal, LinkGoal) and supports_lanes(mechanism, goal) else None
 
@@ -303,7 +303,7 @@ class FollowProblem:
 
     def _analyse(self, solver: Solver) -> tuple[Mask, Mask, float]:
         """Compute `is_multi_turn`, `affecting_dofs` and `length_unit`, and set the other attributes of the dofs."""
-        target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_targets else None
+        target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_fixed_objectives else None
         with search_context(solver, target, self.mechanism.q) as context:
             constraints = context.constraints
             angle_columns = constraints.columns[constraints.is_shiftable]
@@ -379,7 +379,7 @@ class FollowProblem:
 
     def _solver_and_target(self, s: float, solver: Solver | None) -> tuple[Solver, Any]:
         """`solver` and the targets at s; `solver_at(s)` if there is no solver or if the objectives change along s."""
-        if solver is None or not self.path_targets.has_targets:
+        if solver is None or not self.path_targets.has_fixed_objectives:
             return self.solver_at(s)
         return solver, self.path_targets.target(s)
 
@@ -397,7 +397,7 @@ class FollowProblem:
 
     def solver_at(self, s: float) -> tuple[Solver, Any]:
         """A solver for the goals at s, and the targets for its `solve` (None if its objectives contain them)."""
-        if self.path_targets.has_targets:
+        if self.path_targets.has_fixed_objectives:
             return self.solver, self.path_targets.target(s)
         if s not in self._solvers_by_s:
             if len(self._solvers_by_s) >= SOLVER_CACHE_SIZE:
@@ -444,7 +444,7 @@ class FollowProblem:
             self._collider is not None
             and bool(self.redundancy)
             and not self.is_batched
-            and self.path_targets.has_targets
+            and self.path_targets.has_fixed_objectives
         )
 
     def project_ignoring_collisions(self, s: Array, q: Array) -> Array:

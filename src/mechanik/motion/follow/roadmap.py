@@ -8,8 +8,8 @@ samples, and edges blend from a traced branch to a nearby sample.
 The largest step of a route is the largest change of a dof between two waypoints. Routes whose largest step is at most
 MAX_STEP_RATIO times the smallest possible one are compared by their cost, which is the sum of a cost of length and a
 cost of closeness to joint limits. The best route is computed by dynamic programming over nodes and windings (numbers of
-full rotations): a joint with a range of a full rotation or more has several values for the same pose, and the search
-selects a value that stays within the limits along the whole path.
+full rotations): a multi-turn joint, with a range of a full rotation or more, has several values for the same pose, and
+the search selects a value that stays within the limits along the whole path.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ MIN_NODE_DISTANCE = 0.1
 """rad or m: if the mechanism is redundant, the end of a forward trace becomes a node only if it is farther than this
 from the other nodes of the station."""
 ENOUGH_NODES_BATCHED = 32
-"""Number of nodes at a station that is enough for batched problems; see `Roadmap.enough_nodes`."""
+"""Number of nodes at a station that is enough for batched problems (`FollowProblem.is_batched`); see
+`Roadmap.enough_nodes`."""
 ENOUGH_NODES = 8
 """The same for problems that are not batched: it is smaller because each projection takes longer."""
 BLENDS_PER_BRANCH = 4
@@ -242,7 +243,7 @@ def nearest_node(problem: FollowProblem, nodes: list[Array], q: Array) -> tuple[
 
 
 MAX_STEP_RATIO = 1.25
-"""Ratio to the smallest possible largest step: routes with a largest step up to this ratio are compared by cost."""
+"""Routes whose largest step is at most this ratio times the smallest possible one are compared by cost."""
 LIMIT_COST = 2.0
 """rad² or m²: cost of a route that is at a limit along the whole path. It is added to the cost of length, which is the
 squared length of the route if all steps are equal."""
@@ -256,12 +257,12 @@ Windings = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BestRoute:
-    """The best route to a node with given windings, stored as its last edge and the state before this edge.
+    """The best route to a state (a node with given windings), stored as its last edge and the state before this edge.
 
     Attributes:
         largest_step: largest step of the route to the node, rad or m.
         cost: cost of the route to the node.
-        previous_state: node and windings at the previous station; None at the first station.
+        previous_state: the state at the previous station; None at the first station.
         edge: the edge from the previous node; None at the first station.
     """
 

@@ -276,12 +276,12 @@ class SolverRun:
     """A run of the solve loop in its own thread, from `start` to `stop`.
 
     Attributes:
-        is_over: whether the thread must end.
-        thread: the thread.
+        must_end: whether the thread must end.
+        thread: the thread that runs the solve loop.
     """
 
     def __init__(self, background_solver: BackgroundSolver) -> None:
-        self.is_over = False
+        self.must_end = False
         self.thread = threading.Thread(
             target=background_solver.solve_loop, args=(self,), name="mechanik live", daemon=True
         )
@@ -422,7 +422,7 @@ class BackgroundSolver:
     def is_running(self) -> bool:
         """Whether the thread is alive and was not stopped."""
         run = self.current_run
-        return run is not None and not run.is_over and run.thread.is_alive()
+        return run is not None and not run.must_end and run.thread.is_alive()
 
     def start(self) -> None:
         """Start the thread, if it does not run."""
@@ -444,7 +444,7 @@ class BackgroundSolver:
             run = self.current_run
             if run is None:
                 return
-            run.is_over = True
+            run.must_end = True
             self._condition.notify_all()
         if wait and run.thread is not threading.current_thread():
             run.thread.join(max_wait)
@@ -460,12 +460,12 @@ class BackgroundSolver:
         self.stop(wait)  # another thread may have started a new run in between; from now on `start` raises
 
     def solve_loop(self, run: SolverRun) -> None:
-        """Until the run is over: sleep until there is work and the lock is free, then tick."""
+        """Until the thread must end: sleep until there is work and the lock is free, then tick."""
         while True:
             with self._condition:
-                while not run.is_over and not (self._lock.is_free and self._has_work()):
+                while not run.must_end and not (self._lock.is_free and self._has_work()):
                     self._condition.wait()
-                if run.is_over:
+                if run.must_end:
                     return
                 self._lock.acquire()
             try:
@@ -480,7 +480,7 @@ class BackgroundSolver:
             raise InvalidOperation("this live solver was disposed; create a new one")
 
     def _wake(self, tag: int) -> list[Future[LiveState]]:
-        """Wake the thread for new targets, and return the replaced futures.
+        """Wake the thread for new targets, and return the futures of the previous targets.
 
         The caller must release the condition and then cancel these futures: `Future.cancel` calls user code, which must
         not run with the condition held.
@@ -591,7 +591,7 @@ def cancel_futures(futures: Iterable[Future[LiveState]]) -> None:
 
 
 BACKGROUND_SOLVERS: weakref.WeakSet[BackgroundSolver] = weakref.WeakSet()
-"""All solvers whose thread was started, for the exit of the interpreter."""
+"""All solvers whose thread was started; `stop_all` stops them at exit of the interpreter."""
 
 
 @atexit.register

@@ -1,4 +1,7 @@
-"""Ticks of a live solver: solve for the newest targets within a time budget, and decide whether to tick again."""
+"""Ticks of a live solver.
+
+A tick is one solve for the newest targets within a time budget; afterwards it is decided whether to tick again.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +150,7 @@ class TickSolver:
         self.solver, self.has_no_goals, self.space = solver, has_no_goals, mechanism.space
         self.target_store = TargetStore(() if solver is None or has_no_goals else solver.objectives)
         self.q = self._moved_q = q
-        # the fast path to the kernel has no clock; it is used while solves are much faster than their budget
+        # the fast path to the kernel has no time limit; it is used while solves are much faster than their budget
         self._is_fast = False
         self.wake()
 
@@ -183,7 +186,7 @@ class TickSolver:
             solution = solver.solve(targets, self.q, max_seconds=self._budget_ratio * budget)
         has_fast_path = isinstance(solver.method, LevenbergMarquardt)
         self._is_fast = has_fast_path and solution.seconds < (0.5 if self._is_fast else 0.25) * budget
-        self._take_over(solution)
+        self._continue_from(solution)
         return solution
 
     def step(self, targets: Targets | None) -> Solution | None:
@@ -192,14 +195,14 @@ class TickSolver:
             self.is_at_rest = True
             return None
         solution = self.solver.step(targets, self.q)
-        self._take_over(solution)
+        self._continue_from(solution)
         return solution
 
     def _motion(self, solution: Solution) -> float:
         return float(np.abs(solution.q - self.q).max(initial=0.0))
 
-    def _take_over(self, solution: Solution) -> None:
-        """Take over q of the solution, and decide whether the solver is at rest."""
+    def _continue_from(self, solution: Solution) -> None:
+        """Continue from q of the solution, and decide whether the solver is at rest."""
         assert self.solver is not None
         motion = self._motion(solution)
         self.q = solution.q.copy()
