@@ -1,10 +1,11 @@
 """One sweep of cyclic coordinate descent: each joint in order moves to the value that minimises the cost.
 
 For a rotation by t about an axis, the cost of all points, directions and poses together is a sinusoid a cos t + b sin t
-plus a constant (Wang and Chen 1991, equations 14 to 18), so a hinge has a closed form, also within limits. Lines,
-planes and right angles add a second harmonic; then the minimum is found by samples and Newton's method. All three dofs
-of a spherical joint move at once, by a quaternion (Blow 2002), also within a cone. A value that several joints share is
-found by a line search. The cost, `sides` and `frames` are defined in `ccd_cost.py`.
+plus a constant (Wang and Chen 1991, equations 14 to 18), so a hinge (revolute joint) has a closed form, also within
+limits. Lines, planes and right angles add a second harmonic; then the minimum is found by samples and Newton's method.
+For a slider (prismatic joint) the cost is a parabola. All three dofs of a spherical joint move at once, by a quaternion
+(Blow 2002), also within a cone. A value that several joints share is found by a line search. The cost, `sides` and
+`frames` are defined in `ccd_cost.py`.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ Backward reaching computes a target position for every joint, from the tips to t
 translates every joint, from the base to the tips, so that the positions that the joint moves come nearest to their
 targets.
 
-Positions have indices: 0 to n - 1 are the origins of the nodes, followed by the points of the goals. The effectors of a
-node are the points, and the origins of rotating joints, that the node moves. The generation of an effector is the
-number of rotating joints between the node and the effector. A bone is the line from a joint to an effector.
+Positions have indices: 0 to n - 1 are the origins of the nodes, followed by the points of the goals. Rotating joints
+are hinges (revolute joints) and spherical joints. The effectors of a node are the points, and the origins of rotating
+joints, that the node moves. The generation of an effector is the number of rotating joints between the node and the
+effector. A bone is the line from a joint to an effector.
 """
 
 from __future__ import annotations

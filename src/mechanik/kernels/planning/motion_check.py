@@ -27,9 +27,9 @@ SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_
     5,
     6,
 )
-"""State between two calls of `certify_path`: the current segment, and its finished share; the smallest measured
-distance (m); the number of samples; 1 if the whole path so far is proven, else 0; half the length of the last proven
-interval, in multiples of `unit` (nq,), the scale of each element of q, from `min_interval` to pi."""
+"""State between two calls of `certify_path` (`motion_certificate.py`): the current segment, and its finished share; the
+smallest measured distance (m); the number of samples; 1 if the whole path so far is proven, else 0; half the length of
+the last proven interval, from `min_interval` to pi units (each element of q is divided by its scale, `unit`)."""
 
 NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_WAYPOINTS = -1, 0, 1, 2, 3
 """Return values of the kernels `certify_path` (all but TOO_MANY_WAYPOINTS) and `spline_is_free` (IN_COLLISION, IS_FREE

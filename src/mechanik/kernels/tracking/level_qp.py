@@ -52,11 +52,12 @@ COLUMN_TABLE_ROWS = 12
     HARD_RESIDUAL_TOLERANCE,
     IS_TOO_NEAR,
 ) = range(7)
-"""The time step (s); for coupled columns and for bands, the largest rate towards a limit as a share of the remaining
-distance (1/s), infinite if unlimited; the damping at a singularity, and the distance from a singularity below which
-damping starts, both in units of residual over columns; whether the velocity of moving targets is followed; the
-tolerance of the hard residual; whether a pair of bodies is too near, so that the limits have priority over the
-separation of the pair."""
+"""TIME_STEP: s. LIMIT_APPROACH_RATE: largest rate of coupled columns and bands towards a limit, as a share of the
+remaining distance (1/s), infinite if unlimited. SINGULARITY_DAMPING: damping at a singularity; SINGULARITY_DISTANCE:
+distance from a singularity below which damping starts; both are in units of residual over columns.
+FOLLOWS_TARGET_VELOCITY: whether the velocity of moving targets is followed. HARD_RESIDUAL_TOLERANCE: hard residual
+below which the loops count as closed. IS_TOO_NEAR: whether a pair of bodies is too near; then the limits have priority
+over the separation of the pair."""
 OPTION_COUNT = 7
 
 # result of a step
