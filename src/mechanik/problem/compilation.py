@@ -76,7 +76,7 @@ class Subproblem:
     def columns_of_dofs(
         self, dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
     ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Return the mask of the columns that belong to the dofs of the mask `dofs` (nv,)."""
+        """Return the mask of the Jacobian columns that belong to the dofs of the mask `dofs` (nv,)."""
         columns = self.packed.columns
         is_dof_column = (columns >= 0) & (columns < len(dofs))
         return is_dof_column & np.append(dofs, False)[np.where(is_dof_column, columns, -1)]
@@ -90,9 +90,9 @@ class Problem:
         objectives, closures: the compiled objectives and closures, in order.
         subproblems: independent parts, each with its packed tables.
         tree: kinematic tree of the mechanism, with nodes of the closing joints that need them.
-        length_unit: m; residuals of lengths are divided by it.
-        extra_values: start values (m and rad) of the closing joints that have nodes in the tree; in x, which is the
-            configuration vector of the tree, they follow q.
+        length_unit: characteristic length of the mechanism, m; residuals of lengths are divided by it.
+        extra_values: start values (m and rad) of the closing joints that have nodes in the tree. They follow q in x,
+            the configuration vector of the tree.
         joint_constraints: the joint constraints by name, in order.
         cone_joints: names of the joints in the tree with a cone limit.
 
@@ -121,8 +121,8 @@ class ProblemSettings:
     Attributes:
         active: (nv,), mask of the dofs that may move.
         objective_weights: weight of the residual by index of the objective; default 1.
-        dof_weights: (nv,), weight of the motion of each dof: a dof with weight 0.1 moves less than a dof with weight 1,
-            the default.
+        dof_weights: (nv,), mobility weight of each dof: a dof with weight 0.1 moves less than a dof with weight 1, the
+            default.
         position_weight, rotation_weight: weights of all lengths and of all angles of the objectives.
         eliminate_passive_sphericals: whether spherical joints whose rotation follows from a closure are eliminated; for
             the default solver only.
@@ -312,9 +312,10 @@ def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
 
 
 def same_structure(relation: Relation, other_relation: Relation) -> bool:
-    """Return whether two relations differ only in the values of poses, world axes, targets and bands, or in functions.
+    """Return whether a problem that was compiled with one relation can be updated in place to the other.
 
-    Then a problem that was compiled with one of them can be updated to the other in place.
+    The relations may differ in the values of poses, world axes, targets and bands (`lower` and `upper`), and in their
+    Python functions. All else must be the same.
 
     Example:
         >>> from mechanik.problem import same_structure

@@ -1,8 +1,8 @@
 """Kinematic tree of a problem, with nodes for some closing joints, and elimination of passive spherical joints.
 
-The dofs of a closing joint are not part of q. The residual of a closure does not constrain these dofs. A
-closing joint with limits that no relation can express has nodes in the tree and values in x after q; a fixed closure
-(weld) connects its last node to the link.
+The dofs of a closing joint, the joint of a closure, are not part of q, and the residual of the closure does not
+constrain them. If no relation can express the limits of a closing joint, it gets nodes in the tree and values after q
+in x, the configuration vector of the tree; a fixed closure (weld) connects its last node to the link.
 
 Consider a leg of a parallel mechanism whose last joint is spherical and welded to the platform. Such a leg is
 equivalent to a leg whose spherical joint closes the loop. If no other relation depends on this joint, its rotation

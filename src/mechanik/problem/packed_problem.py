@@ -1,4 +1,8 @@
-"""Packing of residual blocks into the two flat arrays of the general kernel (`kernels/problem_layout.py`)."""
+"""Packing of residual blocks into the two flat arrays of the general kernel (`kernels/problem_layout.py`).
+
+The Jacobian has a column for each moving dof, and one for the slack variable of each banded row. A banded row has
+a band, an interval of values that count as zero.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,8 @@ from mechanik.spatial.array import Array
 CLOSURE_TOLERANCE = 1e-10
 """m and rad; largest error of a hard constraint that counts as zero."""
 MAX_HESSIAN_COLUMNS = 128
-"""Largest number of columns for which memory for a Hessian is always reserved; above it, only if a step needs it."""
+"""Largest number of columns for which memory for a Hessian is always reserved. With more columns, it is reserved only
+if a stage uses the primal step (`residual_block.py`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +41,7 @@ class PackedProblem:
         ints, floats: the arrays that the kernel reads and writes.
         tables: views into the arrays, by table name.
         sizes: sizes by name, as in `problem_layout.SIZES`.
-        columns: for each column the index in v of the dof that it moves; -1 for slack variables.
+        columns: for each Jacobian column the index in v of its dof; -1 for slack variables.
     """
 
     ints: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -133,7 +138,7 @@ def pack_problem(
 
 
 def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:
-    """Return the last common ancestor node of all frames; -1, the world, if a residual may depend on its pose."""
+    """Return the last common ancestor node of all frames; -1 (the world) if a residual may depend on world poses."""
     paths: list[list[int]] = []
     for block in blocks:
         relation = block.relation

@@ -5,7 +5,7 @@ T = base . prod_j [ Rz(offset_j) M_j Trans(t_j) Rx(alpha_j) ] . tool
 Every chain of revolute and prismatic joints has this form, in which each joint axis is z: the motion M_j of joint j is
 a rotation about z or a translation along z. The fixed transform between two axes is a translation and a rotation
 Rz(a) Rx(alpha) Rz(b). Its outer rotations are added to the offsets of the adjacent joints. The pose of the base and the
-rotation of the tool are removed from the target; the translation of the tool is that of the last joint.
+rotation of the tool are removed from the target; the translation of the tool becomes t of the last joint.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 
 SEED_TABLE_SIZE = 512
-"""Number of entries of the seed table. Twice as many entries save 7 % of the iterations, but the search in the table
-then costs as much additional time."""
+"""Number of entries of the seed table. Twice as many entries save 7 % of the iterations, but the longer search in the
+table costs as much time as they save."""
 START_DAMPING, MAX_ITERATIONS, MAX_ATTEMPTS = 0.04, 40, 501
 """Start damping; largest number of iterations of an attempt; largest number of attempts."""
 SEED_CHOICES = 2
-"""If the attempt from the seed of the caller fails: number of attempts from the seed table, of whose solutions the
-nearest to the seed is chosen."""
+"""Minimum number of attempts from the seed table after the attempt from the caller's seed has failed. Of their
+solutions, the one nearest to the caller's seed is chosen."""
 KERNEL_TOLERANCE_FACTOR = 1 - 1e-6
 """Ratio of the tolerances inside the chain kernel to those of the goal. It is below 1 because of rounding errors
 outside of the kernel."""
@@ -56,8 +56,8 @@ class JointMotion:
     Attributes:
         is_rotation: whether the joint rotates about z; otherwise it translates along z.
         q_index: index of the value in the configuration.
-        ratio, offset: those of a mimic joint (offset in m or rad), or 1 and 0; both are negated for a joint between
-            link A and the common ancestor of A and B.
+        ratio, offset: those of a mimic joint (offset in m or rad), or 1 and 0; both are negated if the chain passes the
+            joint from child to parent.
     """
 
     is_rotation: bool
@@ -110,14 +110,14 @@ def chain_model(
     motion_count, column_count = len(motions), len(columns)
     scale = weights.position / weights.length_unit
     model = np.zeros(layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count + layout.COLUMN_FLOATS * column_count)
-    nodes = model[layout.MODEL_HEAD : layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count].reshape(
+    joint_table = model[layout.MODEL_HEAD : layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count].reshape(
         motion_count, layout.JOINT_FLOATS
     )
     column_table = model[layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count :].reshape(
         column_count, layout.COLUMN_FLOATS
     )
     units = _units(motions, columns, weights.length_unit)
-    _fill_nodes(nodes, fixed_transforms, motions, columns, units, scale)
+    _fill_joints(joint_table, fixed_transforms, motions, columns, units, scale)
     _fill_columns(column_table, motions, columns, units, locked_columns, limits)
     rows = set(rows_to_solve)
     has_position, has_rotation = bool(rows & set(POSITION_ROWS)), bool(rows & set(ROTATION_ROWS))
@@ -148,18 +148,18 @@ def chain_model(
     )
     has_full_position = set(POSITION_ROWS) <= rows
     model[layout.IS_RANKED] = has_full_position
-    model[layout.REACH] = _reach(nodes, column_table) + scale * weights.tolerance if has_full_position else np.inf
+    model[layout.REACH] = _reach(joint_table, column_table) + scale * weights.tolerance if has_full_position else np.inf
     has_own_dof = [
         sum(other_motion.q_index == motion.q_index for other_motion in motions) == 1 and motion.ratio == 1.0
         for motion in motions
     ]
     is_free_rotation = [
-        motion.is_rotation and is_independent and not locked_columns[columns.index(motion.q_index)]
-        for motion, is_independent in zip(motions, has_own_dof, strict=True)
+        motion.is_rotation and owns_dof and not locked_columns[columns.index(motion.q_index)]
+        for motion, owns_dof in zip(motions, has_own_dof, strict=True)
     ]
     model[layout.FACTORS_FIRST_JOINT] = is_free_rotation[0] and has_full_position and column_count > 1
     model[layout.FACTORS_LAST_JOINT] = is_free_rotation[-1] and rows_to_solve == POSE_ROWS and column_count > 1
-    _write_first_joint_range(model, *(float(limit[int(nodes[0, layout.JOINT_COLUMN])]) for limit in limits))
+    _write_first_joint_range(model, *(float(limit[int(joint_table[0, layout.JOINT_COLUMN])]) for limit in limits))
     model[layout.MODEL_SIZE], model[layout.TABLE_SIZE] = (
         len(model),
         -(-layout.table_size(column_count, SEED_TABLE_SIZE) // 2),
@@ -181,14 +181,14 @@ def _write_first_joint_range(model: Array, lower: float, upper: float) -> None:
 
 
 def _units(motions: list[JointMotion], columns: list[int], length_unit: float) -> list[float]:
-    """Return the unit of each column: 1 rad, or for a prismatic joint the unit of length (m)."""
+    """Return the unit of each column: 1 rad, or `length_unit` (m) for a prismatic joint."""
     return [
         1.0 if any(motion.is_rotation for motion in motions if motion.q_index == k) else length_unit for k in columns
     ]
 
 
-def _fill_nodes(
-    nodes: Array,
+def _fill_joints(
+    joint_table: Array,
     fixed_transforms: list[Array],
     motions: list[JointMotion],
     columns: list[int],
@@ -198,7 +198,7 @@ def _fill_nodes(
     offset = np.zeros(len(motions) + 1)
     known_q = set[int]()
     for j, motion in enumerate(motions):
-        row, X = nodes[j], fixed_transforms[j + 1]
+        row, X = joint_table[j], fixed_transforms[j + 1]
         if j + 1 < len(motions):
             a, alpha, b = _zxz_angles(X[:3, :3])
         else:
@@ -216,8 +216,8 @@ def _fill_nodes(
         else:
             row[layout.SLIDE_SCALE] = scale
             row[layout.LINK_TRANSLATION + 2] += scale * motion.offset
-    nodes[:, layout.JOINT_OFFSET] = (offset[:-1] + np.pi) % (2 * np.pi) - np.pi
-    nodes[:, layout.COS_OFFSET], nodes[:, layout.SIN_OFFSET] = np.cos(offset[:-1]), np.sin(offset[:-1])
+    joint_table[:, layout.JOINT_OFFSET] = (offset[:-1] + np.pi) % (2 * np.pi) - np.pi
+    joint_table[:, layout.COS_OFFSET], joint_table[:, layout.SIN_OFFSET] = np.cos(offset[:-1]), np.sin(offset[:-1])
 
 
 def _fill_columns(
@@ -260,13 +260,13 @@ def _zxz_angles(R: Array) -> tuple[float, float, float]:
     return a, alpha, math.atan2(R_remainder[1, 0], R_remainder[0, 0])
 
 
-def _reach(nodes: Array, column_table: Array) -> float:
+def _reach(joint_table: Array, column_table: Array) -> float:
     """Return an upper bound of the distance of the tip from the first joint, scaled as the lengths of the kernel.
 
     It is infinite if a prismatic joint is locked or has no limits.
     """
     distance = 0.0
-    for row in nodes:
+    for row in joint_table:
         axial_length, column = abs(row[layout.LINK_TRANSLATION + 2]), column_table[int(row[layout.JOINT_COLUMN])]
         if row[layout.SLIDE_SCALE] != 0.0:
             if column[layout.IS_LOCKED] != 0.0:
@@ -279,7 +279,7 @@ def _reach(nodes: Array, column_table: Array) -> float:
 
 
 MIN_TOLERANCE = 1e-11
-"""Smallest tolerance for the chain kernel, as a ratio to the unit of length, and in rad. Smaller tolerances need the
+"""Smallest tolerance for the chain kernel, as a ratio to the length unit, and in rad. Smaller tolerances need the
 general kernel."""
 MAX_CHAIN_JOINTS = 40
 """Largest number of joints for the chain kernel. With more joints each attempt is slow, and the general kernel

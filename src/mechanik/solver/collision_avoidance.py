@@ -71,8 +71,8 @@ class CollisionAvoidance:
     The first solve does not move away from obstacles; it is fast, and its solution is often free of collision. If the
     solution collides and the mechanism is a serial chain, other solutions are searched from collision-free starts. The
     constrained solver runs if the mechanism is not a serial chain, if this search fails, or if the solution must be
-    connected to the start and the straight segment from the start to the solution is not free. It has the distances as
-    residuals; with `avoid_as="limit"`, a method with priority levels gives them level 0, the highest.
+    connected to the start and the straight segment from the start to the solution is not free. Its residuals include
+    the distances; with `avoid_as="limit"`, a method with priority levels gives them level 0, the highest.
     """
 
     def __init__(self, solver: Solver, constraint: CollisionConstraint) -> None:
@@ -169,29 +169,31 @@ class CollisionAvoidance:
                 self._constrained_solver = ConstrainedSolver(self.constraint, *arguments, **options)
             return self._constrained_solver
 
-    def free_search(self, fixed_q: Array, chain: ChainSearch | None = None) -> CollisionFreeSearch:
+    def free_search(self, fixed_q: Array, chain_search: ChainSearch | None = None) -> CollisionFreeSearch:
         """Return the search for collision-free solutions of the chain, from a cache if the fixed joints have not moved.
 
         Args:
             fixed_q: configuration with the values of all joints that the chain does not move, (nq,).
-            chain: search with other values of the fixed joints. None: the chain search of the solver.
+            chain_search: search with other values of the fixed joints. None: the chain search of the solver.
         """
-        chain = self._solver._chain_search if chain is None else chain
-        assert chain is not None
+        chain_search = self._solver._chain_search if chain_search is None else chain_search
+        assert chain_search is not None
         with self._creation_lock:
-            fixed_values = fixed_q[chain.columns[chain.chain.locked_columns]]
+            chain = chain_search.chain
+            fixed_values = fixed_q[chain.columns[chain.locked_columns]]
             key = self._free_search_key
-            if self._free_search is None or key[0] is not chain.chain or not np.array_equal(key[1], fixed_values):
-                self._free_search = CollisionFreeSearch(self._solver.mechanism, chain, self.constraint, fixed_q.copy())
-                self._free_search_key = chain.chain, fixed_values
+            if self._free_search is None or key[0] is not chain or not np.array_equal(key[1], fixed_values):
+                self._free_search = CollisionFreeSearch(
+                    self._solver.mechanism, chain_search, self.constraint, fixed_q.copy()
+                )
+                self._free_search_key = chain, fixed_values
             return self._free_search
 
     def _other_chain_solution(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
         """Return a list with one solution, free of collision if possible; empty if no solution is found."""
         solver, start_time = self._solver, perf_counter()
         X, objectives = self._chain_target(targets)
-        chain = solver._chain_search
-        if X is None or chain is None:
+        if X is None:
             return []
         start_q = np.array(solver.mechanism.q if q0 is None else q0, dtype=np.float64)
         candidates = self.free_search(start_q).find_free(
@@ -250,8 +252,8 @@ class CollisionAvoidance:
     def _chain_target(self, targets: Targets | None) -> tuple[Array | None, Any]:
         """Return the target pose of the chain (or None), and the objectives with targets if they had to be created."""
         solver = self._solver
-        chain = solver._chain_search
-        if chain is None:
+        chain_search = solver._chain_search
+        if chain_search is None:
             return None, None
         is_current = solver._chain_solver is not None and Frame.edit_count == solver._edit_count
         if (
@@ -262,10 +264,13 @@ class CollisionAvoidance:
         ):
             return np.asarray(targets, dtype=np.float64), None
         objectives = with_targets(solver._objectives, targets)
-        return chain.chain.target(solver._relations(objectives, None)[0]), objectives
+        return chain_search.chain.target(solver._relations(objectives, None)[0]), objectives
 
     def _is_segment_free(self, q0: ArrayLike | None, q: Array) -> bool:
-        """Return whether the segment from q0 to q is free at its samples, or not closer than q0 if q0 is not free."""
+        """Return whether the samples of the segment from q0 to q are free.
+
+        If q0 itself is not free, return whether no sample has a smaller distance than q0.
+        """
         mechanism, constraint = self._solver.mechanism, self.constraint
         start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         difference = mechanism.space.difference(start, q)

@@ -126,7 +126,7 @@ class CompiledProblem:
         self._can_eliminate_spherical_joints = True
         self._objectives: tuple[Objective, ...] = ()
         self.method_reason = f"{self.method.title}, selected by the argument `solver`"
-        self._compile(self._required_objectives())
+        self._compile(self._current_objectives())
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -154,7 +154,8 @@ class CompiledProblem:
 
     # ---- internals ---------------------------------------------------------------------------
 
-    def _required_objectives(self) -> tuple[Objective, ...]:
+    def _current_objectives(self) -> tuple[Objective, ...]:
+        """Return the given objectives, or those of the graph as it is now; then the rest pose, if any."""
         given_objectives, options = self._given_objectives, self.options
         objectives = (
             objectives_of_graph(self.mechanism, options.tolerance, options.angle_tolerance)
@@ -186,9 +187,9 @@ class CompiledProblem:
         self._objective_relations: list[tuple[Relation, ...]] = (
             self._relations(objectives, None) if relations is None else relations
         )
-        factors, dof_weights = as_weights(mechanism, objectives, self._weights)
+        objective_weights, dof_weights = as_weights(mechanism, objectives, self._weights)
         self._settings = ProblemSettings(
-            is_active.tolist(), factors, dof_weights.tolist(), self.options.position_weight,
+            is_active.tolist(), objective_weights, dof_weights.tolist(), self.options.position_weight,
             self.options.rotation_weight,
             isinstance(self.method, LevenbergMarquardt) and self._can_eliminate_spherical_joints,
         )  # fmt: skip
@@ -207,7 +208,8 @@ class CompiledProblem:
     def _reset_tables(self) -> None:
         """Reset all entries of the tables, except targets, that a call may change.
 
-        These are the limits, the active set, the variables after q in x and, for Levenberg-Marquardt, the options.
+        These are the limits, the active set, the variables that follow q in the kernel's x (values of closing joints
+        and slack variables) and, for Levenberg-Marquardt, the options.
         """
         problem, options = self._problem, self.options
         for subproblem in problem.subproblems:
@@ -223,7 +225,7 @@ class CompiledProblem:
         """Update the objectives of the graph; compile again if their number or the mechanism has changed."""
         objectives = self._objectives
         if Frame.edit_count != self._edit_count or self._given_objectives is None:
-            objectives = self._required_objectives() if self._given_objectives is None else self._objectives
+            objectives = self._current_objectives() if self._given_objectives is None else self._objectives
             if self.mechanism.revision != self._revision or len(objectives) != len(self._objectives):
                 self._compile(objectives)
             self._edit_count = Frame.edit_count

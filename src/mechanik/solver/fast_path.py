@@ -163,7 +163,7 @@ class FastPath(CompiledProblem):
             )
         self._save_extra_state()
         self._multi_target_writer: MultiTargetWriter | None = None
-        self._own_relations: list[tuple[Relation, ...]] = self._objective_relations
+        self._compiled_relations: list[tuple[Relation, ...]] = self._objective_relations
         if self._target_writer is None and self._can_write_multiple_targets():
             self._multi_target_writer = make_multi_target_writer(
                 self.mechanism, self._problem, self._objectives, self._objective_relations, self._bounds
@@ -340,14 +340,14 @@ class FastPath(CompiledProblem):
         try:
             if not writer.write(values, q0):
                 return None
-        except TypeError:  # not an array of float64 that kernels take
+        except TypeError:  # not a contiguous array of float64
             return None
-        if self._objective_relations is not self._own_relations:
-            # the general path may have written other targets for the objectives whose targets do not change
+        if self._objective_relations is not self._compiled_relations:
+            # the general path may have written other targets for objectives that the writer does not support
             for index, kind in enumerate(writer.kinds):
                 if kind == UNCHANGED:
-                    write_targets(self._problem, index, self._own_relations[index])
-            self._objective_relations = self._own_relations
+                    write_targets(self._problem, index, self._compiled_relations[index])
+            self._objective_relations = self._compiled_relations
             self._block_relations = self._relations_by_block()
         reports: list[Array] = []
         q = q0
@@ -394,12 +394,13 @@ class FastPath(CompiledProblem):
 
     @property
     def _starts(self) -> Array:
-        """Restart configurations of the fast path; computed at first use, since their poses need another kernel."""
+        """Restart configurations of the fast path; made at first use, since their poses load another kernel."""
         if self._start_cache is None:
             starts = self._start_table(self.options.restart_count)
-            if self._problems[0].closures:
+            if self._problems[0].constraint_block_count:
                 # only starts whose loops are nearly closed; if they fail, the general path handles the call
                 starts = nearly_closed_starts(self._problems[0], self._bounds, len(starts))
+            # for a pose goal, the kernel ranks the starts by the distance of their end poses to the target
             is_ranked = self._target_writer is pass_pose and len(starts) > 0
             self._start_cache = (
                 append_end_poses(self.mechanism, starts, self._objective_relations[0][0]) if is_ranked else starts

@@ -218,11 +218,11 @@ class GeneralPath(FastPath):
     def _descent_and_cache(self) -> tuple[DescentFunction | None, dict[str, Any]]:
         """Return the descent function of the chain for the present targets (or None), and the cache of the problem."""
         cache = self._problems[0].cache if self._problems else {}
-        chain = self._chain_search
-        X = None if chain is None else chain.chain.target(self._objective_relations[0])
-        if chain is None or X is None:
+        chain_search = self._chain_search
+        X = None if chain_search is None else chain_search.chain.target(self._objective_relations[0])
+        if chain_search is None or X is None:
             return None, cache
-        return lambda starts: chain.solve_from_starts(X, starts)[:2], cache
+        return lambda starts: chain_search.solve_from_starts(X, starts)[:2], cache
 
     def _search(self, request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
         """Search with restarts; return q, the kernel report, and whether `feasible` rejected every solution."""

@@ -38,7 +38,8 @@ from mechanik.tiers import kernel_module
 descent_kernel = kernel_module("descent")
 
 CLOCK_INTERVAL_S = 2e-4
-"""Time between checks of the deadline, s. Shorter intervals end more precisely and cost more calls of the kernel."""
+"""Time between checks of the deadline, s. With a shorter interval, a solve ends nearer to its deadline but needs more
+calls of the kernel."""
 NO_TARGET = np.zeros((0, 4))
 """Target argument of the kernel if the targets are already in its tables."""
 

@@ -59,9 +59,9 @@ class Options:
             subproblem. None: the default of the method.
         max_seconds: maximum time of a whole solve, s; infinite by default.
         restarts: maximum number of further starts if the first does not lead to success. None: for a serial chain with
-            a single pose-like goal, as many as take about half a millisecond; otherwise none. Also none with arguments
-            that the kernel of serial chains does not support, such as weights of joints, and limits, locks, a callback
-            or a history of a call.
+            a single pose-like goal, as many as take about half a millisecond; otherwise none. Also none if the kernel
+            of serial chains does not support an argument, such as weights of joints, or limits, locks, a callback or a
+            history in a call.
         tolerance, angle_tolerance: tolerances of the goals and targets of a graph, m and rad; objectives have their
             own.
         smallest_step: a step below this ends a level with status STALLED; rad, or m divided by the characteristic

@@ -81,7 +81,7 @@ def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: A
 
 
 def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
-    """Return the starts (n, nq) of the seed table with the smallest closure residuals, for solves with fixed starts.
+    """Return the starts (n, nq) of the seed table with the smallest closure residuals; they do not depend on targets.
 
     Their number n is min(max_count, STARTS_BEFORE_CLOSING).
     """
@@ -171,7 +171,7 @@ def restart_in_kernel(
 
 
 def restart_in_python(request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
-    """Solve from q and then from the restarts, until a solution is accepted; the attempts are repeated in Python.
+    """Solve from q and then from the restarts, until a solution is accepted, with a Python loop over the attempts.
 
     Used for methods that are written in Python, and for calls with `feasible`.
 

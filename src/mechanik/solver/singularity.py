@@ -53,12 +53,12 @@ _DESCRIPTIONS: dict[SingularityKind, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SingularDirection:
-    """Joint motion that belongs to the smallest relevant singular value of a configuration, for a kind of singularity.
+    """Joint motion of a kind of singularity, and how near the configuration is to this kind.
 
     Attributes:
         kind: kind of singularity.
-        singular_value_ratio: this singular value divided by the largest: 0 at a singular configuration, larger far
-            from a singularity.
+        singular_value_ratio: the singular value that is zero at this kind of singularity, divided by the largest: 0 at
+            a singular configuration, larger far from a singularity.
         motion: velocity of each dof that takes part, by name, rad/s and m/s, with arbitrary scale. Change point: the
             motion that the loops allow only there. Dead point: the motion with fixed inputs. Lost direction: the motion
             that does not change the goals.
@@ -171,7 +171,7 @@ def _rank_loss_direction(
     kind: SingularityKind,
     jacobian_at: Callable[[LinearizedSystem], Array],
 ) -> SingularDirection | None:
-    """Return the motion of the smallest of those singular values of a Jacobian that are not zero nearby.
+    """Return the motion of the smallest singular value of a Jacobian that is not zero at nearby configurations.
 
     The Jacobian is restricted to motions that the loops allow. Return None if its rank is zero here and at nearby
     configurations.
@@ -180,7 +180,7 @@ def _rank_loss_direction(
     def restrict_to_motions(system: LinearizedSystem) -> tuple[Array, Array, Array]:
         J = jacobian_at(system) * system.unit
         basis = system.basis()
-        if kind == "dead point":  # no input determines idle motions, but a goal can depend on them
+        if kind == "dead point":  # no input determines idle motions (`mobility.py`), but a goal can depend on them
             basis = remove_directions(basis, structure.idle_basis(system))
         return J, J @ basis, basis
 
@@ -207,8 +207,8 @@ def _largest_singular_value(J: Array) -> float:
 def _residual_jacobian(mechanism: Mechanism, objectives: Sequence[Objective]) -> Callable[[LinearizedSystem], Array]:
     """Return a function that computes the Jacobian of all residuals without bands.
 
-    Lengths are divided by the characteristic length. Residuals with bands are excluded, since they constrain the
-    motion only at an edge of a band.
+    Lengths are divided by the characteristic length. Residuals with bands (intervals of values that count as zero) are
+    excluded, since they constrain the motion only at an edge of a band.
     """
 
     def jacobian(system: LinearizedSystem) -> Array:

@@ -469,7 +469,7 @@ UNMET_STATUSES = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
 
 
 class ConstrainedSolver(Solver):
-    """Solver with the clearances as an additional objective, which its targets and its solutions leave out."""
+    """Solver with the clearances as an additional objective; targets and solutions do not include this objective."""
 
     def __init__(self, constraint: CollisionConstraint, *arguments: Any, **options: Any) -> None:
         self._constraint = constraint
@@ -484,8 +484,8 @@ class ConstrainedSolver(Solver):
     def objectives(self) -> tuple[Objective, ...]:
         return self._objectives[:-1]
 
-    def _required_objectives(self) -> tuple[Objective, ...]:
-        return (*super()._required_objectives(), self._constraint.objective)
+    def _current_objectives(self) -> tuple[Objective, ...]:
+        return (*super()._current_objectives(), self._constraint.objective)
 
     def _objectives_with_targets(self, targets: Targets | None) -> tuple[Objective, ...]:
         return (*with_targets(self._objectives[:-1], targets), self._objectives[-1])
@@ -516,31 +516,32 @@ def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
         q0: start configuration (nq,) for all rows, (N, nq), or None.
     """
     sequential = SequentialBackend(solver.mechanism, solver.objectives, lambda: clone_solver(solver))
-    chain, goal = solver._chain_search, next(iter(solver.objectives), None)  # no goal if only loops are to be closed
-    if chain is None or not isinstance(goal, LinkGoal):
+    goal = next(iter(solver.objectives), None)  # no goal if only loops are to be closed
+    chain_search = solver._chain_search
+    if chain_search is None or not isinstance(goal, LinkGoal):
         return sequential
     if solver._supports_lanes is None:
         solver._supports_lanes = supports_lanes(solver.mechanism, goal)
     if not solver._supports_lanes:
         return sequential
     default_q = solver.mechanism.q if solver._mid_configuration is None else solver._mid_configuration
-    if chain.has_fixed_joints:  # the seed table depends on their values
+    if chain_search.has_fixed_joints:  # the seed table depends on their values
         if q0 is not None and np.ndim(q0) == 2:
             return sequential
         default_q = default_q if q0 is None else solver.mechanism._single_q(q0)
-        chain = ChainSearch(chain.chain, default_q, solver.options.restarts)
+        chain_search = ChainSearch(chain_search.chain, default_q, solver.options.restarts)
     if solver._collision_avoidance is None:
-        return LaneBackend(chain, sequential, goal, np.array(default_q))
+        return LaneBackend(chain_search, sequential, goal, np.array(default_q))
     avoidance, mechanism, objectives = solver._collision_avoidance, solver.mechanism, solver.objectives
     lanes = LaneBackend(
-        chain,
+        chain_search,
         SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)),
         goal,
         np.array(default_q),
     )
     # all threads share the solver of the fallback, one call at a time
     constrained_backend = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
-    free_search = avoidance.free_search(np.array(default_q), chain)
+    free_search = avoidance.free_search(np.array(default_q), chain_search)
     return CollisionFreeLaneBackend(lanes, avoidance.constraint, free_search, constrained_backend)
 
 

@@ -100,6 +100,8 @@ FULL_ROTATION = (3, 4, 5)
 def squared_residuals(relation: Relation, weights: Array, X_a_b: Array) -> Array:
     """Return the weighted sum of squares (n,) of the residual outside its bands; for ranking, not for convergence.
 
+    A band is an interval of values that count as zero.
+
     For a full rotation the squared chord, 4 sin^2(angle / 2), replaces the squared angle: it grows with the angle too,
     and is computed ten times as fast.
 
@@ -201,7 +203,7 @@ class SeedTable:
         self._closed_poses: RelativePoses = {}
         self.closure_residuals = np.zeros(len(unit_points))
         mechanism, full_problem = problem.mechanism, problem.problem
-        self.has_constraints = problem.closures > 0
+        self.has_constraints = problem.constraint_block_count > 0
         for index in sorted({-1 - owner for owner in problem.subproblem.owners if owner < 0}):
             if index >= len(full_problem.closures) + len(full_problem.joint_constraints):
                 continue  # a swing limit, which is easy to satisfy

@@ -2,7 +2,7 @@
 
 A target writer passes the target of a single goal to the kernel, or returns None; then the general path with all its
 checks handles the call. The multi-target writer packs the targets of several goals into an array and writes them with a
-small kernel. Poses, positions and joint values can be written; the targets of other objectives do not change.
+small kernel. It writes poses, positions and joint values; new targets of other objectives need the general path.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _value_writer(name: str, data: Array, k: int, period: float) -> TargetWriter
 write_targets_kernel = kernel_module("write_targets")
 
 UNCHANGED = -1
-"""Kind of an objective whose target does not change."""
+"""Kind of an objective whose target the multi-target writer leaves unchanged."""
 TARGET_SHAPES = {TARGET_POSE: (4, 4), TARGET_POSITION: (3,)}
 TARGET_SIZES = {TARGET_POSE: 16, TARGET_POSITION: 3, TARGET_VALUE: 1, UNCHANGED: 0}
 PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
@@ -188,10 +188,11 @@ class MultiTargetWriter:
     """Layout of all targets of a call in an array, and the table indices to which its numbers are written.
 
     Attributes:
-        kinds: kind of each target; UNCHANGED for an objective whose target does not change.
+        kinds: kind of each target; UNCHANGED for an objective whose target is not written.
         names: name of each objective; empty if a name is missing or not unique. For joint values, names of the dofs.
-        write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats, the target table
-            (n, 4), and the rotations (n, 9).
+        write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats; a table (n, 4) of
+            (kind, index in the floats, index in the packed targets, index of the reference angle in q or
+            NO_REFERENCE); and the rotations (n, 9) by which the poses are multiplied from the right.
         default_values: targets where a call gives none, (size,), lengths in m and angles in rad; initially those of the
             objectives.
     """
@@ -388,7 +389,7 @@ def _follows_target(relation: Relation, probe_relation: Relation, target: Array)
 def _nearest_angle_index(
     problem: Problem, objective: Objective, relation: Relation, bounds: tuple[Array, Array]
 ) -> int | None:
-    """Return the index in q of the start angle to which full revolutions bring a target angle nearest.
+    """Return the index in q of a reference angle; full revolutions shift the target angle as near to it as possible.
 
     NO_REFERENCE if the target is taken as given; None if limits restrict the choice.
     """

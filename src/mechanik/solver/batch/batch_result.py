@@ -119,7 +119,7 @@ class BatchResult:
             folder: folder to write to.
 
         Raises:
-            CannotSave: if the folder contains other files, or cannot be written.
+            CannotSave: if the folder is not empty, or cannot be written.
         """
         path = as_folder(folder)
         if batch_store.has_batch(path):

@@ -108,13 +108,13 @@ rows as the default chunk of the backend, and at least this number divided by `M
 or fewer chunks.
 """
 COMMIT_INTERVAL_S = 1.0
-"""Minimum time between two commits, s, except before the last commit. If the process is killed, the rows since the last
-commit and the chunks in progress are lost.
+"""Minimum time between two commits, s, except before the last one. A commit marks rows as finished in the files of the
+result. If the process is killed, the rows since the last commit and the chunks in progress are lost.
 """
 COMMIT_SHARE = 0.1
 """Maximum ratio of the duration of a commit to the time until the next one, so a slow disk has fewer commits."""
 ROWS_BEFORE_RELEASE = 1 << 16
-"""Number of rows that are read from files before their pages are released: about 10 MB."""
+"""Number of rows that are read from memory-mapped files before their memory is released: about 10 MB."""
 UNCOMPILED_ROW_S = 0.003
 """Estimated time for a row without compiled kernels, s; measured: 2 ms (an arm of seven joints) to 12 ms."""
 WAIT_INTERVAL_S = 0.2
@@ -332,7 +332,7 @@ class _BatchRun:
         self._write_rows(rows, results)
 
     def _record_chunk(self, rows: RowIndices) -> None:
-        """Count finished rows, release pages, commit, and report progress; only the calling thread does this."""
+        """Count finished rows, release memory, commit, and report progress; only the calling thread does this."""
         self._finished_count += len(rows)
         self._unreleased_row_count += len(rows)
         if self._unreleased_row_count >= ROWS_BEFORE_RELEASE:

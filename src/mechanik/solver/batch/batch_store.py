@@ -97,7 +97,7 @@ def _row_digests(targets: BatchTargets, starts: BatchStarts) -> tuple[str, str]:
 
 
 def _checksum(numbers: Array) -> object:
-    """Return the shape, a weighted sum of the row sums of all bit patterns, and their column sums.
+    """Return the shape, a weighted sum of the row sums of the bit patterns, and the column sums.
 
     The weights make the result depend on the order of the rows. This is faster than a digest.
     """
@@ -360,7 +360,7 @@ def create_files(folder: Path, metadata: BatchMetadata) -> None:
 
 
 def create_missing_files(folder: Path, metadata: BatchMetadata) -> None:
-    """Create the array files if `status.npy`, the last of them, is missing, as after an interruption."""
+    """Create the array files if `status.npy`, the last of them, is missing, for example after an interruption."""
     if (folder / f"{STATUS}.npy").exists():
         return
     with reporting_write_errors(folder):

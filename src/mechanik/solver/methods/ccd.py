@@ -41,12 +41,12 @@ MIN_SWEEP_MOTION = 1e-10
 class CyclicCoordinateDescent(Method):
     """Cyclic coordinate descent: an iteration is a sweep in which each joint moves once to reduce the cost.
 
-    With the default options no joint motion increases the cost, except a swing back into its cone. All configurations
-    are within the joint limits. The method supports points, poses, directions, hinges, lines and planes of any number
-    of links, in the world or relative to other links. A swing limit of a spherical joint is given as an `InCone`
-    between the links that the joint connects. A value that several coupled joints share is searched within half a
-    revolution to each side. The solver options `position_weight` and `rotation_weight` weigh angles against lengths.
-    Convergence is slow if the target is out of reach and the arm is stretched.
+    With the default options no joint motion increases the cost, except that of a spherical joint back into its cone.
+    All configurations are within the joint limits. The method supports points, poses, directions, hinges, lines and
+    planes of any number of links, in the world or relative to other links. A swing limit of a spherical joint is given
+    as an `InCone` between the links that the joint connects. A value that several coupled joints share is searched
+    within half a revolution to each side. The solver options `position_weight` and `rotation_weight` weigh lengths
+    against angles. Convergence is slow if the target is out of reach and the arm is stretched.
 
     Attributes:
         order: order of the joints in a sweep.
@@ -54,8 +54,8 @@ class CyclicCoordinateDescent(Method):
             to each goal with a rotation or an aligned axis: these joints use only directions and rotations, and all
             other joints only positions. This is fast if these joints are a wrist with as many joints as there are
             rotations to match; otherwise the method may cycle.
-        largest_turn: rad or characteristic lengths; largest motion of a joint in a sweep. A swing back into its cone
-            may be larger.
+        largest_turn: rad or characteristic lengths; largest motion of a joint in a sweep. The motion of a spherical
+            joint back into its cone may be larger.
         blend: share of its optimal motion that a joint makes, above 0 and up to 1.
     """
 

@@ -70,10 +70,11 @@ class FiniteDifferenceGradient:
 def unsupported_reason(problem: LeastSquaresProblem) -> str:
     """Return the reason why finite differences do not support a problem; empty if they do.
 
-    They support goals without bands whose residual depends on one chain from the world to a link.
+    They support goals without bands (intervals of values that count as zero) whose residual depends on one chain from
+    the world to a link.
     """
     blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks]
-    if problem.closures:
+    if problem.constraint_block_count:
         return "does not support closed loops, joint constraints or swing limits"
     if np.any(blocks[:, BLOCK_KIND] > DISTANCE):
         return "supports only goals of link frames, no joint values, centres of mass or functions"

@@ -2,8 +2,9 @@
 
 The problem belongs to a subproblem of a solve: objectives and closures that share dofs. Its data is in the flat arrays
 of the subproblem. A method writes `step` and calls `advance`. Residuals are weighted, and lengths are divided by the
-characteristic length of the mechanism. A unit of a column is 1 rad or 1 characteristic length, times the mobility
-weight of the dof. This makes all residuals and all columns comparable.
+characteristic length of the mechanism (`Problem.length_unit`). A unit of a column is 1 rad or 1 characteristic length,
+times the mobility weight of the dof (1 divided by the weight that the user gives). This makes all residuals and all
+columns comparable.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class LeastSquaresProblem:
         )
         self.has_soft_above_required = any(is_optional for is_optional in subproblem.is_optional[: required_stages[-1]])
         """Whether a soft objective has a higher priority than a required one."""
-        self.closures = int(stages[0, SOFT_END])
+        self.constraint_block_count = int(stages[0, SOFT_END])
         """Number of blocks of closures, joint constraints and swing limits; they come first."""
         blocks = tables["blocks"].reshape(-1, BLOCK_INTS)
         row_counts = blocks[:, ROW_COUNT].tolist()
@@ -229,7 +230,7 @@ class LeastSquaresProblem:
         return cost
 
     def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
-        """Descend with Levenberg-Marquardt from the present state, and return the status."""
+        """Descend with Levenberg-Marquardt from the present state; return a status of `kernels/state_layout.py`."""
         from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
         from mechanik.solver.options import Options
 
@@ -247,8 +248,8 @@ class LeastSquaresProblem:
     def are_loops_closed(self) -> bool:
         """Return whether every loop is closed, and joint constraints and swing limits hold."""
         return (
-            self.closures == 0
-            or self._run_evaluation(DENSIFY, 0.0, STATE_BUFFER, required_blocks=self.closures)[1] == 1.0
+            self.constraint_block_count == 0
+            or self._run_evaluation(DENSIFY, 0.0, STATE_BUFFER, required_blocks=self.constraint_block_count)[1] == 1.0
         )
 
     def _run_evaluation(

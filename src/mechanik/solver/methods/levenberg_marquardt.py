@@ -1,8 +1,8 @@
 """Levenberg-Marquardt on the configuration manifold, with joint limits, loop closure and strict priority levels.
 
-Loops are closed first. Then a step is accepted only if it decreases the cost and the loops are closed; other steps are
-tried only, and undone if they do not help. The iteration is compiled: its loop is in `kernels/descent.py`, and its step
-in `kernels/bounded_step.py`.
+Loops are closed first. Then a step is accepted if it decreases the cost and the loops stay closed. Perturbations and
+other tentative steps may increase the cost at first; they are undone if the steps after them do not reduce it. The
+iteration is compiled: its loop is in `kernels/descent.py`, and its step in `kernels/bounded_step.py`.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ class Method(ABC):
 
         The driver stops the generator at the maximum number of iterations or at the deadline, and once the problem is
         met and, for a method that supports soft objectives, the soft cost no longer decreases. The generator may return
-        if there is no more progress. It yields None, or a status code of `kernels/state_layout.py`, a float, to end the
-        attempt with this status.
+        if there is no more progress. It yields None or, to end the attempt with a status, a status code (a float of
+        `kernels/state_layout.py`).
 
         Args:
             problem: the problem; write `problem.step` and call `problem.advance`.
@@ -105,7 +105,7 @@ class Method(ABC):
             raise self.unsupported_error(
                 "does not support a soft objective with a higher priority than a required one", "lm"
             )
-        if not self.supports_loops and problem.closures:
+        if not self.supports_loops and problem.constraint_block_count:
             raise self.unsupported_error("does not support closed loops, joint constraints or swing limits", "lm")
 
     def unsupported_error(self, reason: str, *alternatives: str, option: str = "") -> InvalidOperation:

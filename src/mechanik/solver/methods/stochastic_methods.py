@@ -304,14 +304,14 @@ class Evolution(Method):
 
     The first iteration is a descent from the start. If it does not meet the goals, a population is created from its
     result and random states. The elites of a generation descend and survive; children replace all other individuals.
-    Two parents are drawn by rank, and each value of the child is drawn between their values. To this are added a share
-    of the step of the first parent and a step towards the best of three drawn individuals (adoption). Values mutate
+    Two parents are drawn by rank, and each value of the child is drawn between their values. A share of the
+    step of the first parent and a step towards the best of three drawn individuals (adoption) are added. Values mutate
     more often and farther if the parents are close to extinction, that is, if their cost is high within the population.
     If the best individual no longer improves, random states replace all individuals; only the best state so far is
     stored. All steps are on the configuration manifold: quaternions are rotated.
 
-    If there are loops, the local method closes them. The best state so far is one with closed loops, if there is any,
-    of the lowest cost; the population is sorted by cost alone.
+    If there are loops, the local method closes them. The best state so far is the state of lowest cost among those with
+    closed loops, or among all if there are none; the population is sorted by cost alone.
 
     Attributes:
         population: number of individuals.

@@ -29,12 +29,12 @@ MAX_STARTS, SELF_MOTION_SAMPLES = 2000, 8
 STARTS_PER_BLOCK = 64
 """Number of starts in a block; later blocks of `all_solutions` have up to four times as many."""
 DESCENTS_WITHOUT_NEW_SOLUTION = 300
-"""Number of successive solved descents without a new solution after which the search stops, if it is at least twice the
-number of solved descents up to the last new solution. A larger number costs time and misses fewer solutions: in 40
-poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to most others.
+"""The search stops after this number of successive solved descents without a new solution, or after twice the number of
+solved descents up to the last new solution if that is larger. A larger number costs time and misses fewer solutions: in
+40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to most others.
 """
 NEIGHBOUR_DISTANCE = 0.5
-"""Scaled units; a third isolated solution is searched between two that are closer than this."""
+"""Scaled units (`constraint_system.py`); between two isolated solutions closer than this, a third is searched."""
 CLOSED_FORM_TOLERANCE = 1e-7
 """Scaled units; a closed-form solution is accepted if its residual is smaller."""
 ELBOW_SAMPLES = 120

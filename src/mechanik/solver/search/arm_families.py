@@ -71,7 +71,11 @@ class TwoLinkSolver:
         self.first_link, self.second_link = perpendicular_part(h, p2 - p1), perpendicular_part(h, point - p2)
 
     def angles(self, position: Array, near: Array) -> Array:
-        """Return the angles (m, 2, 2), rad, for positions (m, 3), m; coordinates along the axes are ignored."""
+        """Return the angles (m, 2, 2), rad, for positions (m, 3), m; coordinates along the axes are ignored.
+
+        Args:
+            near: (m, 2) angles, rad, for joints whose angle a singular position leaves free.
+        """
         a, b, goal = self.first_link, self.second_link, perpendicular_part(self.h, position - self.p1)
         free_angles = near * self.signs
         A, B = 2 * a @ b, 2 * a @ cross(self.h, b)
@@ -168,9 +172,9 @@ class ThreeParallel:
         self.p5, self.p6 = p5, p6 = lines.nearest_points_of_lines(points[4], h5, points[5], h6)
         self.planar = ParallelAxesSolver(directions[1:4], points[1:4], reach)
         # coordinates along h of the point p6 and of the direction h6: coefficients of 1, cos q5, sin q5
-        point, tip = _projection(h, h5, p6 - p5), _projection(h, h5, h6)
+        point, direction = _projection(h, h5, p6 - p5), _projection(h, h5, h6)
         point[0] += h @ (p5 - self.p1)
-        self.coefficients = np.stack([point / reach, tip])
+        self.coefficients = np.stack([point / reach, direction])
         U, singular_values, V = np.linalg.svd(self.coefficients[:, 1:])
         self.U, self.V, self.singular_values = U, V, singular_values
         self.is_decoupled = bool(singular_values[1] < SPECIAL_GEOMETRY_TOLERANCE)
@@ -178,7 +182,7 @@ class ThreeParallel:
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
 
-        Candidates that do not exist are NaN or wrong.
+        If there are fewer solutions, the other candidates are NaN or miss the target.
         """
         h, (h1, *_, h5, h6) = self.h, self.axes
         R = T[:, :3, :3]
@@ -208,9 +212,9 @@ class ThreeParallel:
 
     def _angles_1_and_5(self, T: Array, near: Array) -> tuple[Array, Array]:
         h, h1, R = self.h, self.axes[0], T[:, :3, :3]
-        point, tip = R @ self.p6 + T[:, :3, 3] - self.p1, R @ self.axes[5]
+        point, direction = R @ self.p6 + T[:, :3, 3] - self.p1, R @ self.axes[5]
         # the same coordinates after the inverse rotation about axis 1: coefficients of 1, cos q1, sin q1, (m, 2, 3)
-        coefficients = np.stack([_projection(h, -h1, point) / self.reach, _projection(h, -h1, tip)], axis=1)
+        coefficients = np.stack([_projection(h, -h1, point) / self.reach, _projection(h, -h1, direction)], axis=1)
         coefficients[..., 0] -= self.coefficients[:, 0]
         # U' coefficients = S V (cos q5, sin q5), with S the singular values
         with_q5, without_q5 = self.U[:, 0] @ coefficients / self.singular_values[0], self.U[:, 1] @ coefficients
@@ -269,7 +273,7 @@ class SphericalWrist:
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 6), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
 
-        Candidates that do not exist are NaN or wrong.
+        If there are fewer solutions, the other candidates are NaN or miss the target.
         """
         h = self.h
         wrist = T[:, :3, :3] @ self.wrist + T[:, :3, 3]
@@ -415,7 +419,7 @@ class SRS:
     def candidates(self, T: Array, near: Array, elbow: Array | None) -> Array:
         """Return candidates (m, 8, 7), rad, for displacements T (m, 4, 4) = X_base_link home^-1.
 
-        Candidates that do not exist are NaN or wrong.
+        If there are fewer solutions, the other candidates are NaN or miss the target.
 
         Args:
             near: (m, 7) angles for joints that are free at a singular pose, rad.

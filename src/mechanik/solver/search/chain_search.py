@@ -18,8 +18,8 @@ lane_kernel = kernel_module("lane_kernel")
 
 ITERATION_BUDGET, ITERATION_OVERHEAD = 20_000, 3
 """No further attempt begins after ITERATION_BUDGET / (joints + ITERATION_OVERHEAD) iterations for a target, which take
-more than half a millisecond; after twice as many if an attempt came near the target. With a larger budget more
-solutions are found, and targets out of reach take longer.
+more than half a millisecond. If an attempt came near the target, twice as many iterations are allowed. With a larger
+budget more solutions are found, and targets out of reach take longer.
 """
 
 

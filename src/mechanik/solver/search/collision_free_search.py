@@ -77,16 +77,16 @@ class CollisionFreeSearch:
     """
 
     def __init__(
-        self, mechanism: Mechanism, chain: ChainSearch, constraint: CollisionConstraint, fixed_q: Array
+        self, mechanism: Mechanism, chain_search: ChainSearch, constraint: CollisionConstraint, fixed_q: Array
     ) -> None:
         """Prepare the search; the table is built at the first use.
 
         Args:
             fixed_q: (nq,) values of the joints outside the chain and of its locked joints.
         """
-        self._mechanism, self._chain, self._constraint = mechanism, chain, constraint
+        self._mechanism, self._chain_search, self._constraint = mechanism, chain_search, constraint
         self._is_movable = np.zeros(mechanism.nq, dtype=np.bool_)
-        self._is_movable[chain.columns[~chain.chain.locked_columns]] = True
+        self._is_movable[chain_search.columns[~chain_search.chain.locked_columns]] = True
         self._fixed_q = fixed_q
         self._version, self._build_lock = -1, threading.Lock()
 
@@ -114,7 +114,7 @@ class CollisionFreeSearch:
     def starts_near(self, X: Array, base: Array, count: int) -> Array:
         """Return up to `count` entries of the table (n, nq), sorted by the distance of their end pose to X (4, 4).
 
-        They are collision-free if any sample of the table was, and if `base` has the values of `fixed_q`.
+        They are collision-free if `base` has the values of `fixed_q`, unless no sample of the table was collision-free.
 
         Args:
             base: (nq,) values of all joints that the chain does not move.
@@ -138,7 +138,7 @@ class CollisionFreeSearch:
                 len(remaining_rows) * k, -1
             )
             q, report = np.empty_like(starts), np.empty((len(starts), chain_layout.REPORT_FLOATS))
-            self._chain.solve_rows(
+            self._chain_search.solve_rows(
                 np.repeat(X[remaining_rows], k, axis=0), starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report
             )
             is_solved = report[:, 0] == chain_layout.SOLVED
@@ -185,7 +185,8 @@ class CollisionFreeSearch:
     def _build_table(self) -> None:
         space = self._mechanism.space
         lower, upper = space.lower.copy(), space.upper.copy()
-        lower[self._chain.columns], upper[self._chain.columns] = self._chain.lower, self._chain.upper
+        chain = self._chain_search.chain
+        lower[chain.columns], upper[chain.columns] = chain.lower, chain.upper
         space = replace(space, lower=lower, upper=upper)
         free_blocks: list[Array] = []
         for block in range(MAX_SAMPLES_PER_ENTRY):
@@ -202,13 +203,14 @@ class CollisionFreeSearch:
 
     def _end_poses(self, q: Array) -> Array:
         """Return the targets (K, 4, 4) that configurations (K, nq) reach."""
-        relation, mechanism = self._chain.chain.relations[0], self._mechanism
-        X = mechanism.pose(relation.b or "", q) @ relation.X_b @ self._chain.chain.target_rotations[0].T
+        chain, mechanism = self._chain_search.chain, self._mechanism
+        relation = chain.relations[0]
+        X = mechanism.pose(relation.b or "", q) @ relation.X_b @ chain.target_rotations[0].T
         return X if relation.a is None else inverse(mechanism.pose(relation.a, q)) @ X
 
     def _features_of(self, X: Array) -> Array:
         """Return features (K, 12) of poses; their Euclidean distances approximate norms of weighted residuals."""
-        model = self._chain.model
+        model = self._chain_search.model
         positions = X[:, :3, 3] * (model[chain_layout.LENGTH_SCALE] * (model[chain_layout.POSITION_WEIGHT] != 0.0))
         rotations = X[:, :3, :3].reshape(-1, 9) * (model[chain_layout.ROTATION_WEIGHT] / np.sqrt(2.0))
         return np.concatenate([positions, rotations], axis=1)
