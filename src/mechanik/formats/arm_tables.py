@@ -107,7 +107,7 @@ def from_dh(
 
     Raises:
         FormatError: an argument is invalid; the message names the argument, or the row of the table.
-        StructureError: a joint has the name of the fixed joint above the tool, such as `tool_joint`.
+        StructureError: a joint has the name of the fixed joint of the tool, which is `tool_joint` by default.
 
     Example:
         >>> rows = [[0, 1.0, 0, 0], [0, 0.8, 0, 90]]
