@@ -124,7 +124,7 @@ class IdleMotion:
     def evaluate_at(self, system: LinearizedSystem, kinematics: NumpyKinematics) -> Array:
         """Return the idle motion (nv,) at `system.q`, which is near the configuration where the motion was found."""
         columns = list(self.columns)
-        basis = _idle_basis_of(system, columns, kinematics, self.ends, _zero_tolerance(system))
+        basis = _idle_basis(system, columns, kinematics, self.ends, _zero_tolerance(system))
         v = np.zeros(len(self.v))
         v[columns] = basis @ (basis.T @ self.v[columns])
         return v / max(float(np.linalg.norm(v)), 1e-12)
@@ -154,7 +154,7 @@ def find_idle_motions(mechanism: Mechanism, system: LinearizedSystem) -> list[Id
         if not _null_space_basis(system.A[:, columns], zero_tolerance).shape[1]:
             continue
         ends = _links_moving_together(mechanism, joints)
-        for joint_velocities in _idle_basis_of(system, columns, kinematics, ends, zero_tolerance).T:
+        for joint_velocities in _idle_basis(system, columns, kinematics, ends, zero_tolerance).T:
             v = np.zeros(system.A.shape[1])
             v[columns] = joint_velocities
             v -= known_motions.T @ (known_motions @ v)
@@ -186,16 +186,16 @@ def _links_moving_together(mechanism: Mechanism, joints: tuple[Joint, ...]) -> t
     return first_name, second_names[0] if second_names else None
 
 
-def _idle_basis_of(
+def _idle_basis(
     system: LinearizedSystem,
     columns: list[int],
     kinematics: NumpyKinematics,
     ends: tuple[str | None, str | None],
     zero_tolerance: float,
 ) -> Array:
-    """Return a basis (columns, k) of the motions of these columns that keep all constraints to first order.
+    """Return a basis (columns, k) of the idle motions of these columns, to first order.
 
-    The motions also give both ends the same velocity.
+    These motions satisfy all constraints and give both ends the same velocity.
     """
     relative_jacobian = (
         kinematics.link_kinematics(ends[0]).spatial_jacobian - kinematics.link_kinematics(ends[1]).spatial_jacobian
@@ -220,6 +220,7 @@ def _null_space_basis(A: Array, tolerance: float) -> Array:
 
 def _loop_columns(mechanism: Mechanism, system: LinearizedSystem) -> dict[Joint, list[int]]:
     """Return the joints of loops with their indices in v; leaders are excluded, since they move other joints too."""
+    # the index of a leader in v occurs in its own node and in the nodes of its mimic joints
     node_counts = np.bincount(mechanism.kinematics.nodes[:, FIRST_V].astype(np.int64), minlength=mechanism.nv)
     loop_dof_indices = {k for constraint in system.constraints for k in constraint.dof_indices}
     columns_by_joint: dict[Joint, list[int]] = {}

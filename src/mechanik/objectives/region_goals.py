@@ -32,7 +32,7 @@ class InBox(Objective):
         lower, upper: (3,), m, along the axes of the box's frame; infinite where there is no bound.
         frame: frame of the box, as a point or a pose, in the world, or in the link `relative_to`; default:
             identity.
-        at: (3,), m, in the link.
+        at: (3,), m, in the link; stored as `point`.
         relative_to: link in whose frame the box is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
@@ -303,15 +303,15 @@ class Distance(Objective):
     Args:
         link: name of the link, or a `Link`.
         other_link: the other link; None: the world.
-        at: (3,), m, the point in the link.
-        other_at: (3,), m, the point in the other link, or in the world.
+        at: (3,), m, the point in the link; stored as `point`.
+        other_at: (3,), m, the point in the other link, or in the world; stored as `other_point`.
         equal: distance, m; 0 gives 3 residual rows, since the distance of coincident points has no derivative.
         at_least, at_most: bounds of the distance, m; one or both of them, if `equal` is not given.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: no bound or both kinds of bounds are given, a distance is negative, or both points are on one
-            link.
+        ObjectiveError: neither `equal` nor a bound is given, or `equal` and a bound; a distance is negative; or both
+            points are on one link.
         LimitsError: `at_least` is above `at_most`.
 
     Example:
@@ -421,7 +421,8 @@ class LookAt(Objective):
         link: name of the link, or a `Link`.
         target: (3,), m, in the world, or in the link `relative_to`.
         axis: direction of the ray (3,), of any nonzero length, in the link.
-        at: (3,), m, start of the ray (the eye), in the link. The residual is zero if the target is at this point.
+        at: (3,), m, start of the ray, in the link; stored as `eye`. The residual is zero if the target is at
+            this point.
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
