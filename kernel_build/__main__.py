@@ -1,4 +1,4 @@
-"""Build the extension of prebuilt kernels, and print the path of its file last: python -m kernel_build --out FOLDER"""
+"""Build the extension of prebuilt kernels, and print its path as the last line: python -m kernel_build --out FOLDER"""
 
 from __future__ import annotations
 

@@ -48,8 +48,11 @@ SYSTEM_FUNCTIONS = {
 }  # fmt: skip
 """Functions of every C library."""
 UNUSED_PREFIXES = ("Py", "_Py", "numba_gil_", "numba_unpickle")
-"""Prefixes of functions and variables of Python and Numba that are never used here. Numba would use them to write
-shapes of arrays into the message of an exception, and to find a kernel whose address is not given."""
+"""Prefixes of functions and variables of Python and Numba to which the code refers, but which it never uses.
+
+Numba needs them to write array shapes into the message of an exception, and to find a kernel whose address is not
+given.
+"""
 I32, I64, DOUBLE, BYTES = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.IntType(8).as_pointer()
 
 

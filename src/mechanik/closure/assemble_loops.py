@@ -184,16 +184,16 @@ def _null_space_part(J: Array, u: Array) -> Array:
 
 def _has_equal_limits(problem: ContinuationProblem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the mask (nv,) of the dofs whose lower and upper limits are equal."""
-    k = np.maximum(problem.loops.columns, 0)
-    return (problem.loops.columns >= 0) & (problem.loops.lower[k] == problem.loops.upper[k])
+    k = np.maximum(problem.loops.q_index_by_dof, 0)
+    return (problem.loops.q_index_by_dof >= 0) & (problem.loops.lower[k] == problem.loops.upper[k])
 
 
 def _exceeds_limits(problem: ContinuationProblem, q: Array, u: Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return the mask (nv,) of the dofs at a limit that the step `u` (nv,) would move beyond the limit."""
     loops = problem.loops
-    k = np.maximum(loops.columns, 0)
+    k = np.maximum(loops.q_index_by_dof, 0)
     exceeds_limit = ((u > 0) & (q[k] >= loops.upper[k] - 1e-12)) | ((u < 0) & (q[k] <= loops.lower[k] + 1e-12))
-    return (loops.columns >= 0) & exceeds_limit
+    return (loops.q_index_by_dof >= 0) & exceeds_limit
 
 
 PERTURBATION = 0.05

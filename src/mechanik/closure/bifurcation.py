@@ -115,8 +115,8 @@ def _candidate_directions(
 def _steepest_directions(present_point: ContinuationPoint, second_derivatives: Array) -> Array:
     """Return unit directions (k, k) as coefficients of the null vectors, by descending second-order change of s.
 
-    At a dead point no direction changes s to first order. Directions with a nonzero second-order change do not move
-    dofs that have no effect on s.
+    At a dead point no direction changes s to first order. Directions with a nonzero second-order change are good
+    starts, since they do not move dofs that have no effect on s.
     """
     weights = -np.linalg.pinv(present_point.A, rcond=RANK_TOLERANCE)[-1]
     hessian = np.einsum("r,ijr->ij", weights, second_derivatives)

@@ -151,7 +151,7 @@ class ContinuationProblem:
     def is_same(self, a: Array, b: Array) -> bool:
         """Return whether two configurations are equal to 1e-6 (rad, m), up to full rotations of single dofs."""
         u = self.loops.scaled_difference(a, b) * self.loops.unit
-        is_angle = self.loops.mechanism.space.rotates & (self.loops.columns >= 0)
+        is_angle = self.loops.mechanism.space.rotates & (self.loops.q_index_by_dof >= 0)
         u = np.where(is_angle, u - 2 * np.pi * np.round(u / (2 * np.pi)), u)
         return bool(np.abs(u).max(initial=0.0) < 1e-6)
 
@@ -556,12 +556,12 @@ class Continuation:
         space = loops.mechanism.space
         k = space.q_names.index(name) if name in space.q_names else -1
         if self.redundancy and k >= 0:
-            problem.frozen_dofs |= loops.columns == k
+            problem.frozen_dofs |= loops.q_index_by_dof == k
             limit_point = problem.project_at(np.clip(limit_point.q, loops.lower, loops.upper), limit_point.s)
             self.rank = limit_point.rank
             if float(np.linalg.norm(limit_point.null_space_part(problem.s_axis, limit_point.rank))) > MIN_S_COMPONENT:
                 return limit_point, self._tangent(limit_point, problem.s_axis)
-            problem.frozen_dofs &= loops.columns != k
+            problem.frozen_dofs &= loops.q_index_by_dof != k
         self.stop_reason, self.limit_name = "limit", name
         return limit_point, self._tangent(limit_point, t)
 
@@ -574,7 +574,7 @@ class Continuation:
         problem.frozen_dofs[:] = False
         free_point = problem.point_at(q, self.present_point.s)
         direction = free_point.null_space_part(problem.s_axis, free_point.rank)
-        k = np.maximum(problem.loops.columns, 0)
+        k = np.maximum(problem.loops.q_index_by_dof, 0)
         exceeds_limit = ((direction[:-1] > 0) & (q[k] >= problem.loops.upper[k] - 1e-9)) | (
             (direction[:-1] < 0) & (q[k] <= problem.loops.lower[k] + 1e-9)
         )

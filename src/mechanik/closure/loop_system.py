@@ -56,7 +56,7 @@ class LoopSystem:
         unit: (nv,) joint motion for a unit of u, rad or m.
         length_unit: length that is 1 in scaled units, m.
         lower, upper: (nq,) joint limits, m and rad.
-        columns: (nv,) index into q of each dof; -1 for dofs of spherical joints.
+        q_index_by_dof: (nv,) index into q of each dof; -1 for dofs of spherical joints.
         relations: relations of all loop closures and joint constraints.
         groups: groups of loops that share dofs; None if the compiled problem has additional variables for closing
             joints, which are not part of a step u.
@@ -73,8 +73,8 @@ class LoopSystem:
         mobility_weights = np.clip(as_weights(mechanism, (), dict(weights or {}))[1], 1e-3, 1e3)
         self.unit = np.where(space.rotates, 1.0, self.length_unit) * mobility_weights
         self.lower, self.upper = space.lower, space.upper
-        self.columns = np.full(space.nv, -1)
-        self.columns[space.scalars_v] = space.scalars_q
+        self.q_index_by_dof = np.full(space.nv, -1)
+        self.q_index_by_dof[space.scalars_v] = space.scalars_q
         closures = list(mechanism.closures.values())
         self.relations = [relation for closure in closures for relation in closure_relations(mechanism, closure)]
         self.relations += joint_constraint_relations(mechanism).values()

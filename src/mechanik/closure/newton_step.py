@@ -70,7 +70,7 @@ class NewtonStep:
     def __init__(self, loops: LoopSystem, names: tuple[str, ...], q_indices: Indices, groups: list[LoopGroup]) -> None:
         self.loops, self.names, self.q_indices = loops, names, q_indices
         space, lower, upper = loops.mechanism.space, loops.lower, loops.upper
-        self._v = np.array([int(np.flatnonzero(loops.columns == index)[0]) for index in q_indices])
+        self._v = np.array([int(np.flatnonzero(loops.q_index_by_dof == index)[0]) for index in q_indices])
         self._unit = np.where(space.rotates[self._v], 1.0, loops.length_unit)
         self._group_steps = [_GroupStep(loops, group, q_indices) for group in groups]
         has_limit = np.isfinite(lower) | np.isfinite(upper)
@@ -163,7 +163,7 @@ class _GroupStep:
     def __init__(self, loops: LoopSystem, group: LoopGroup, driven_q: Indices) -> None:
         problem, space, dofs = group.problem, loops.mechanism.space, group.v.tolist()
         input_index_by_dof = {
-            int(np.flatnonzero(loops.columns == index)[0]): i for i, index in enumerate(driven_q.tolist())
+            int(np.flatnonzero(loops.q_index_by_dof == index)[0]): i for i, index in enumerate(driven_q.tolist())
         }
         self._problem, self._x = problem, problem.x[: space.nq]
         self._rows = None if len(group.rows) == len(problem.residual) else group.rows
@@ -172,11 +172,11 @@ class _GroupStep:
         self._input_indices = np.array([input_index_by_dof[v] for v in dofs if v in input_index_by_dof], dtype=np.int64)
         self._unit, self._v = problem.scale[self._passive_columns], group.v[self._passive_columns]
         self._max_unit = float(self._unit.max(initial=0.0))
-        q_indices = [c for v, c in enumerate(loops.columns.tolist()) if c >= 0 and v in dofs]
+        q_indices = [k for v, k in enumerate(loops.q_index_by_dof.tolist()) if k >= 0 and v in dofs]
         for first_index, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
             q_indices += range(first_index, first_index + 4) if v in dofs else ()
         self._q_indices = np.array(q_indices, dtype=np.int64)
-        self._curvature, self._levers = _curvature_bounds(loops, group)
+        self._curvature, self._lever_norm = _curvature_bounds(loops, group)
         self._evaluated_q: bytes | None = None
         self._J_inputs, self._J_passive = np.zeros((0, 0)), np.zeros((0, 0))
         self._inverse: Array | None = None
@@ -245,7 +245,7 @@ class _GroupStep:
         # the derivatives were evaluated only at both ends of the tangent step: bound their change between the ends and
         # around the step, where another branch may be; length² / 8: deviation of a curve of curvature 1 from its chord
         radius = 2.0 * correction + length * length / 8.0
-        bound = B_norm * self._curvature * (J_norm + self._levers) * radius
+        bound = B_norm * self._curvature * (J_norm + self._lever_norm) * radius
         if not (error < RESIDUAL_TOLERANCE and relative_change + bound < MAX_CONTRACTION):
             # `relative_change` is linear in the step length, and `bound` is quadratic: solve for the number of pieces
             root = math.sqrt(relative_change * relative_change + 4.0 * MAX_CONTRACTION * bound)
@@ -273,17 +273,19 @@ class _GroupStep:
 
 
 def _curvature_bounds(loops: LoopSystem, group: LoopGroup) -> tuple[float, float]:
-    """Return two numbers, factor and levers: in a unit step, J changes by at most factor * (norm of J + levers).
+    """Return two numbers: in a unit step, J changes by at most factor * (norm of J + lever_norm).
 
     The derivative of a column of J is a rotated column, at most as long as the column, and a unit step rotates it by at
     most the square root of the number of dofs of the loop. A residual may omit directions, and columns of mimic joints
-    may cancel. So the levers (scaled units) are added: for each joint the reach, multiplied by the largest gear ratio.
+    may cancel. So `lever_norm` is added, the norm of a vector with one bound for each dof: the mechanism's reach
+    (scaled units), which is the longest lever arm, multiplied by the largest gear ratio.
     """
     blocks = group.problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
     ratios = [abs(coupling.ratio) for joint in loops.mechanism.joints.values() for coupling in joint.couplings]
     max_ratio = max(1.0, *ratios) if ratios else 1.0
     factor = 2.0 * max_ratio * math.sqrt(blocks[:, COLUMN_COUNT].max(initial=1))
-    return factor, max_ratio * math.sqrt(len(group.v)) / LENGTH_UNIT_SHARE
+    lever_norm = max_ratio * math.sqrt(len(group.v)) / LENGTH_UNIT_SHARE
+    return factor, lever_norm
 
 
 def newton_step_for(loops: LoopSystem, values: Mapping[str, Array]) -> NewtonStep | None:

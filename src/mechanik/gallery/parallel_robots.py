@@ -36,9 +36,9 @@ def stewart_platform(
         base_radius, platform_radius: radii of the circles of the leg ends; m.
         height: height of the platform at home; m.
         stroke: smallest and largest leg length; m.
-        ends: "closure" uses the spherical joints at the platform as closures (24 dofs without closures, for "ups"
-            legs). "joint" adds them as joints, and welds their child links to the platform (42 dofs without closures,
-            for "ups" legs).
+        ends: "closure" uses the spherical joints at the platform as closures; with "ups" legs, the joints then have
+            24 dofs. "joint" adds them as joints, and welds their child links to the platform; with "ups" legs, the
+            joints then have 42 dofs.
         legs: "ups" legs begin with a universal joint. "sps" legs begin with a spherical joint and can rotate about
             their own axis: the robot has 12 dofs, and six of them move the platform.
 

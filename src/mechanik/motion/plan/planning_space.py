@@ -174,7 +174,7 @@ def _loop_tables(loops: LoopSystem, group: LoopGroup, can_move: Flags) -> _LoopT
 def _q_indices(loops: LoopSystem, group: LoopGroup) -> npt.NDArray[np.int64]:
     """Indices in q of the dofs of a group of loops."""
     space, group_dofs = loops.mechanism.space, set(group.v.tolist())
-    indices = [column for v, column in enumerate(loops.columns.tolist()) if column >= 0 and v in group_dofs]
+    indices = [k for v, k in enumerate(loops.q_index_by_dof.tolist()) if k >= 0 and v in group_dofs]
     for first_q, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True):
         indices += range(first_q, first_q + 4) if v in group_dofs else ()
     return np.array(indices, dtype=np.int64)
