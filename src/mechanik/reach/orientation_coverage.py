@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.nodes import FIRST_Q, FIXED, NODE_KIND, PRISMATIC, SPHERICAL, TRANSLATION
+from mechanik.kernels.nodes import FIRST_Q, NODE_KIND, PRISMATIC, TRANSLATION
 from mechanik.model import Joint, Mechanism
 from mechanik.model.linearized_constraints import joint_constraint_jacobian
 from mechanik.model.mobility import closure_jacobian
@@ -143,16 +143,6 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, f
             f"{name!r} is not limited on both sides, so the reach of link {link!r} is unbounded; "
             f"give it limits, as in limits={{{name!r}: (0, 1)}}, or lock it"
         )
-
-
-def q_indices_that_move(mechanism: Mechanism, link: str) -> set[int]:
-    """Return the indices into q of the joint values that move a link."""
-    sizes = {TRANSLATION: 3, SPHERICAL: 4, FIXED: 0}
-    indices: set[int] = set()
-    for node in mechanism.kinematics.path(link):
-        first_q = int(node[FIRST_Q])
-        indices.update(range(first_q, first_q + sizes.get(int(node[NODE_KIND]), 1)))
-    return indices
 
 
 def joints_in_loops(mechanism: Mechanism, link: str) -> set[Joint]:
