@@ -56,7 +56,7 @@ def failure_summary(reason: str) -> str:
 
 
 LEVEL_VARIABLE = "MECHANIK_KERNELS_LEVEL"
-"""Environment variable that selects another instruction set level than the best, for tests and comparisons."""
+"""Environment variable that selects an instruction set level other than the best, for tests and comparisons."""
 
 
 @functools.cache

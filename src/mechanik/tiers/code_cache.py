@@ -31,6 +31,7 @@ MIN_FREE_BYTES = 16 << 20
 IGNORED_SETTINGS = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER")
 """Environment variables of Numba that do not change machine code."""
 FILE_HEADER = b"mechanik kernels 1\n"
+"""Start of a cache file; the SHA-256 hash of the body (32 bytes) and the body follow."""
 
 
 def cache_folder() -> Path | None:

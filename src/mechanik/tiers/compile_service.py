@@ -41,7 +41,7 @@ GROUP_BY_MODULE = {
     "lane_kernel": "chain_kernel",
     "methods.ccd_sweep": "methods",
 }
-"""Group by kernel module; a process compiles a group. The default group of a module is the first part of its name."""
+"""Group of a kernel module: one process compiles all modules of a group. The default is the first part of the name."""
 REQUEST_PATTERN, FAILURE_SUFFIX, LOCK_FILE, LOG_FILE = "*.request", ".failed", "service.lock", "compiled.log"
 """Names and suffixes of files in a cache folder. The log has a line for each compiled module: name, processor time (s),
 file."""

@@ -73,7 +73,7 @@ class JitCache:
     # ---- reading --------------------------------------------------------------------------
 
     def functions(self, name: str) -> KernelFunctions | None:
-        """Return the compiled kernels of a kernel module; None if it, or a module that it calls, cannot be loaded."""
+        """Return the compiled kernels of a kernel module; None if this or a called module cannot be loaded."""
         for module in with_callees([name]):
             if module not in self._loaded_functions and not self._load(module):
                 return None

@@ -507,7 +507,7 @@ def warm_up(progress: CompileMonitor | None = None) -> None:
 
 
 def is_cache_private() -> bool:
-    """Return whether compiled kernels are removed when this process ends, since the cache folder cannot be written.
+    """Return whether compiled kernels are removed when this process ends, because the cache folder is not writable.
 
     Example:
         >>> isinstance(mk.tiers.is_cache_private(), bool)

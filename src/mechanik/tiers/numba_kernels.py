@@ -54,7 +54,7 @@ def compiled_dispatchers(module: str) -> dict[str, Any]:
 def numba_signature(module: str, name: str) -> str:
     """Return the Numba signature of a kernel, including the kernels that are its first arguments."""
     kernel = declared_kernels(module)[name]
-    callees = [callee.split(":") for callee in kernel.calls]
+    callees = [callee.split(":") for callee in kernel.calls]  # each is `module:function`
     return with_functions(
         kernel.signature, [declared_kernels(callee_module)[function].signature for callee_module, function in callees]
     )

@@ -30,8 +30,8 @@ from mechanik.tiers import kernel_module
 MAX_SHORTCUTS = 120
 """Largest number of random shortcuts."""
 MAX_FAILED_SHORTCUTS = 40
-"""Number of consecutive failed shortcuts (on one segment, not shorter, or not free) after which the kernel tries no
-more; in Python it is one more."""
+"""Number of consecutive failed shortcuts (both ends on one segment, not shorter, or not free) after which the kernel
+tries no more; in Python it is one more."""
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Shares of the shorter adjacent segment that a parabolic arc replaces at a corner, tried in this order; the first free
 arc is used."""
@@ -53,7 +53,7 @@ def shortcut_path(space: PlanningSpace, q: Array, rng: np.random.Generator, dead
         deadline: time of `time.perf_counter` at which shortening ends.
 
     Returns:
-        Waypoints (N, nq) with free segments between them, straight or along the loops.
+        Waypoints (N, nq) with free segments between them, straight or with closed loops.
     """
     q = _skip_waypoints(space, q, deadline)
     failed_count = 0

@@ -29,7 +29,7 @@ MAX_CLOSURE_ERROR = 1e-6
 MAX_GOALS = 24
 """Largest number of goals; if there are more, the goals nearest to the start are used."""
 GOAL_SEARCH_SHARE = 0.25
-"""Ratio to the remaining planning time: longest time of the search for goal configurations."""
+"""Longest time of the search for goal configurations, as a share of the remaining planning time."""
 GOAL_SEEDS = 12
 """Largest number of random seeds of the search for goal configurations, in addition to the start of the path."""
 
@@ -246,11 +246,13 @@ def _with_angles_near_start(space: PlanningSpace, objectives: list[Objective], s
     config_space = space.mechanism.space
     if not space.is_euclidean or any(isinstance(objective, JointObjective) for objective in objectives):
         return q
-    angles = config_space.scalars_q[
+    angle_indices = config_space.scalars_q[
         config_space.rotates[config_space.scalars_v] & space.can_move[config_space.scalars_v]
     ]
     candidate = q.copy()
-    candidate[angles] = unwrap_angles(q[None, angles], start[angles], space.lower[angles], space.upper[angles])[0][0]
+    candidate[angle_indices] = unwrap_angles(
+        q[None, angle_indices], start[angle_indices], space.lower[angle_indices], space.upper[angle_indices]
+    )[0][0]
     return candidate if _can_replace(space, objectives, q, candidate) else q
 
 

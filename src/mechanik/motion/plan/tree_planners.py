@@ -111,7 +111,7 @@ NODE_INTERVAL = 4
 
 
 class _Tree:
-    """A tree of valid configurations, and the segment from the parent to each node."""
+    """A tree of valid configurations, and the segment from the parent to each node. A node is an index."""
 
     def __init__(self, space: PlanningSpace, roots: Array) -> None:
         self._space, self._count = space, len(roots)
@@ -173,7 +173,7 @@ class _Tree:
 def plan_constrained_rrt(
     space: PlanningSpace, start: Array, goals: Array, deadline: float, rng: np.random.Generator
 ) -> Array | None:
-    """Plan with RRT-Connect in a space that is not Euclidean, such as along closed loops.
+    """Plan with RRT-Connect in a space that is not Euclidean, such as with closed loops.
 
     Args:
         start: (nq,).

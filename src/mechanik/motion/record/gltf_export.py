@@ -209,8 +209,8 @@ class GltfBodyReader:
 Z_TO_Y = [-math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)]
 """Quaternion xyzw, in the order of glTF, that rotates the z axis to the y axis."""
 SPHERE_RATIO = 0.02
-"""Radius of the spheres that represent links if no link has a shape that can be drawn; ratio to the extent of all link
-origins."""
+"""Radius of the spheres that represent links if no link has a shape that can be drawn, as a ratio of the extent of all
+link origins."""
 MIN_MOTION = 1e-9
 """m, or difference of quaternion entries; a link that moves less has no animation channel."""
 

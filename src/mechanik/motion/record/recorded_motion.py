@@ -26,12 +26,12 @@ from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import format_count, read_only
 
 EVEN_SPACING_RATIO = 1e-6
-"""Ratio to the mean frame time; frames whose times deviate by less are treated as evenly spaced."""
+"""Frames are evenly spaced if their times deviate by at most this ratio of the mean frame time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Motion:
-    """Configurations of a mechanism with their times; a motion has at least one frame.
+    """Configurations of a mechanism with their times; each configuration is a frame. A motion has at least one frame.
 
     Attributes:
         mechanism: a copy of the given mechanism, so that later edits do not change the motion.

@@ -137,8 +137,8 @@ def _flat_shaded_mesh(triangles: Array) -> TriangleMesh:
 def _cylinder_outline(radius: float, half_length: float) -> tuple[Array, Array]:
     """Return the outline (K, 2) of a cylinder, and its normals (K, 2).
 
-    Points of the outline are (distance from the axis, z), from the lower pole to the upper pole. Points on edges are
-    repeated, because they have two normals.
+    Points of the outline are (distance from the axis, z), from the lower to the upper end of the axis. Points on edges
+    are repeated, because they have two normals.
     """
     outline = [
         (0.0, -half_length),

@@ -19,10 +19,10 @@ The tangent is stricter, so every iterate keeps the limits at the samples, and t
 S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal on Optimization 2(4), 1992.
 The matrix of the linear system has five diagonals, so the computing time is linear in the number of coefficients.
 
-The first base profile has the largest steady speed at each s, averaged over time and smoothed. The best squared
-rate along a base profile gives the next base profile; more samples are added where limits were exceeded. A small
-stretch of the time compensates the remaining excess. The result keeps all limits and takes a few percent longer than
-the optimum.
+At each s, the first base profile has the largest speed that keeps the limits if it is constant; this profile is
+averaged over time and smoothed. The best squared rate along a base profile gives the next base profile; more samples
+are added where limits were exceeded. A small stretch of the time compensates the remaining excess. The result keeps all
+limits and takes a few percent longer than the optimum.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ from mechanik.spatial.array import Array
 
 EDGE_OFFSET_RATIO = 1e-5
 """Distance of the first and the last sample from the ends of an interval, as a ratio to the interval."""
-SAMPLES_PER_INTERVAL, END_PARABOLAS = (3, 9), 4
-"""Number of samples of the limits per interval between discontinuities (by default, and in the first and last
-END_PARABOLAS parabolas), and the number of these parabolas."""
+SAMPLES_PER_INTERVAL = (3, 9)
+"""Number of samples of the limits in each interval between discontinuities: by default, and near the ends."""
+END_PARABOLAS = 4
+"""Number of the first and of the last parabolas of y that are near the ends."""
 UNLIMITED_SQUARED_RATE = 1e12
 """Squared rate that counts as unlimited."""
 
@@ -61,9 +62,9 @@ UNLIMITED_SQUARED_RATE = 1e12
 class SquaredRateConstraints:
     """The limits as constraints on the coefficients of the squared rate y.
 
-    Only the n dofs that move are included. The slacks (G,) are the distances to all limits in one array: to the upper
-    and lower jerk limit and the upper and lower acceleration limit, (M, n) each, and to the velocity limit, (M,). The
-    last slacks are the coefficients themselves (K + 2,), which must be above 0.
+    There are K parabolas and M samples. Only the n dofs that move are included. The slacks (G,) are the distances to
+    all limits in one array: to the upper and lower jerk limit and the upper and lower acceleration limit, (M, n) each,
+    and to the velocity limit, (M,). The last slacks are the coefficients themselves (K + 2,), which must be above 0.
 
     Attributes:
         u: (K + 1,) knots of y: times of the base profile, s.
@@ -71,7 +72,7 @@ class SquaredRateConstraints:
         first_samples: (K,) index of the first sample in each parabola.
         sample_pieces: (M,) index of the parabola of each sample.
         sample_basis: (M, 3, 3) derivatives of y, y' and y'' at each sample by the three coefficients of its parabola.
-        max_squared_rate: (M,) largest y at each sample by the velocity limit.
+        max_squared_rate: (M,) largest y that the velocity limit allows at each sample.
         acceleration_factors: (2, M, n) derivatives of the acceleration by y and y', relative to its limit.
         jerk_factors: (3, M, n) derivatives of jerk / y^1/2 by y, y' and y'', relative to the jerk limit.
     """
@@ -300,7 +301,7 @@ BOUNDARY_RATIO = 0.99
 MIN_CENTRING_RATIO = 1e-3
 """Smallest ratio of the target to the current complementarity."""
 STATIONARITY_RATIO = 1e-2
-"""Ratio to the gradient of the duration: largest residual of stationarity at the end."""
+"""Largest residual of stationarity at the end, as a ratio of the largest entry of the gradient of the duration."""
 
 
 def optimize_squared_rate(constraints: SquaredRateConstraints, tolerance: float) -> Array:
@@ -401,7 +402,7 @@ def _bands(matrices: Array) -> Array:
 FIRST_GRID_POINTS = 300
 """Approximate number of grid points of the first base profile."""
 CURVATURE_JERK_SHARE = 0.3
-"""Ratio to the jerk limit: largest jerk at constant speed along the curve, in the first base profile."""
+"""Largest jerk at constant speed along the curve in the first base profile, as a share of the jerk limit."""
 MIN_DERIVATIVE = 1e-100
 """Smallest derivative, to avoid division by 0."""
 AVERAGING_WINDOWS = (0.01, 0.03, 0.1, 0.3)
@@ -412,8 +413,8 @@ FIRST_PIECES, MAX_PIECES, PIECES_PER_WAYPOINT = 200, 1000, 3
 """Number of pieces of a base profile and of y: in the first round, at most, and in later rounds additionally for each
 waypoint."""
 TOLERANCES = (1e-2, 3e-3, 3e-3)
-"""Relative tolerance of the duration in each round; the last round is run only if a slowdown factor is still above
-ACCEPTED_SLOWDOWN."""
+"""Relative tolerance of the duration in each round. The last round is run only if a slowdown factor (by which the
+motion must be slowed down to keep its limits) is still ACCEPTED_SLOWDOWN or more."""
 ACCEPTED_SLOWDOWN = 1.003
 """Slowdown factor above which samples are added; after the second round, another round is run if it is exceeded."""
 
@@ -453,9 +454,9 @@ def jerk_limited_profile(
 
 
 def _steady_profile(curve: JointSpline, velocity: Array, acceleration: Array, jerk: Array) -> CubicProfile:
-    """Profile with the largest steady speed at each s, from rest to rest.
+    """Profile with the largest speed at each s that keeps the limits if it is constant, from rest to rest.
 
-    Only near the ends, changes of the speed are limited.
+    Changes of the speed are limited only near the ends.
     """
     s = grid_along(curve, FIRST_GRID_POINTS)
     _, q_s, q_ss, q_sss = (np.maximum(np.abs(derivative), MIN_DERIVATIVE) for derivative in curve.at(s))

@@ -91,8 +91,6 @@ class JointSpline:
 def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     """Fit a spline that deviates from the straight segments of a path by at most `deviation` and keeps loops closed.
 
-    Loops count as closed up to MAX_CLOSURE_ERROR.
-
     Where the spline would deviate more, or would violate loops or joint constraints, waypoints are inserted, which
     makes corners tighter. After MAX_REFINEMENTS fits, or if more than MAX_WAYPOINTS waypoints would be needed, the last
     spline is returned even if it deviates more or violates the constraints.
@@ -113,16 +111,17 @@ def fit_joint_spline(path: Path, deviation: float) -> JointSpline:
     q, s = _continuous_quaternions(mechanism, path.q), path.s
     remaining_fit_count = MAX_REFINEMENTS
     while True:
-        lengths = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
+        arc_lengths = np.append(0.0, np.cumsum(np.linalg.norm(mechanism.difference(q[:-1], q[1:]), axis=1)))
         if len(q) == 2:
-            coefficients = _straight_segment(lengths, q)
+            coefficients = _straight_segment(arc_lengths, q)
         else:
-            coefficients = np.array(interpolate.CubicSpline(lengths, q, bc_type="natural").c)
-        deviations, errors = _deviations(lengths, q, coefficients), _constraint_errors(mechanism, lengths, coefficients)
+            coefficients = np.array(interpolate.CubicSpline(arc_lengths, q, bc_type="natural").c)
+        deviations = _deviations(arc_lengths, q, coefficients)
+        errors = _constraint_errors(mechanism, arc_lengths, coefficients)
         segment_indices = np.flatnonzero((deviations > deviation) | (errors > MAX_CLOSURE_ERROR))
         remaining_fit_count -= 1
         if not len(segment_indices) or not remaining_fit_count or len(q) + len(segment_indices) > MAX_WAYPOINTS:
-            return JointSpline(mechanism, lengths, coefficients, float(deviations.max()))
+            return JointSpline(mechanism, arc_lengths, coefficients, float(deviations.max()))
         s_middle = 0.5 * (s[segment_indices] + s[segment_indices + 1])
         s = np.insert(s, segment_indices + 1, s_middle)
         q = _continuous_quaternions(mechanism, np.insert(q, segment_indices + 1, path.at(s_middle), axis=0))
@@ -150,34 +149,34 @@ def _continuous_quaternions(mechanism: Mechanism, q: Array) -> Array:
     return q
 
 
-def _straight_segment(lengths: Array, q: Array) -> Array:
+def _straight_segment(arc_lengths: Array, q: Array) -> Array:
     """Coefficients (4, 1, nq) of the straight segment between two waypoints."""
     coefficients = np.zeros((4, 1, q.shape[1]))
-    coefficients[2, 0], coefficients[3, 0] = (q[1] - q[0]) / lengths[1], q[0]
+    coefficients[2, 0], coefficients[3, 0] = (q[1] - q[0]) / arc_lengths[1], q[0]
     return coefficients
 
 
-def _inside_segments(lengths: Array, coefficients: Array) -> Array:
+def _inside_segments(arc_lengths: Array, coefficients: Array) -> Array:
     """Configurations (N - 1, 7, nq) of the spline at SEGMENT_FRACTIONS of each segment."""
-    offset = (np.diff(lengths)[:, None] * SEGMENT_FRACTIONS)[..., None]
+    offset = (np.diff(arc_lengths)[:, None] * SEGMENT_FRACTIONS)[..., None]
     c3, c2, c1, c0 = coefficients[:, :, None]
     return ((c3 * offset + c2) * offset + c1) * offset + c0
 
 
-def _deviations(lengths: Array, q: Array, coefficients: Array) -> Array:
+def _deviations(arc_lengths: Array, q: Array, coefficients: Array) -> Array:
     """Largest deviation (N - 1,) of a coordinate of each cubic from the straight segment between its waypoints.
 
     The deviation is measured at SEGMENT_FRACTIONS, in rad, m or quaternion components.
     """
     segment = (q[1:] - q[:-1])[:, None]
-    offset = _inside_segments(lengths, coefficients) - q[:-1, None]
+    offset = _inside_segments(arc_lengths, coefficients) - q[:-1, None]
     share = np.clip((offset * segment).sum(axis=2) / np.maximum((segment * segment).sum(axis=2), 1e-300), 0.0, 1.0)
     return np.abs(offset - share[..., None] * segment).max(axis=(1, 2))
 
 
-def _constraint_errors(mechanism: Mechanism, lengths: Array, coefficients: Array) -> Array:
+def _constraint_errors(mechanism: Mechanism, arc_lengths: Array, coefficients: Array) -> Array:
     """Largest error (N - 1,) of loops (m or rad) and joint constraints (their unit) in the middle of each segment."""
-    q_middle = _inside_segments(lengths, coefficients)[:, len(SEGMENT_FRACTIONS) // 2]
+    q_middle = _inside_segments(arc_lengths, coefficients)[:, len(SEGMENT_FRACTIONS) // 2]
     errors = max_closure_errors(mechanism, q_middle)
     for relation in joint_constraint_relations(mechanism).values():
         constraint_errors = [

@@ -31,7 +31,7 @@ STRAIGHT_TOLERANCE = 1e-9
 ROUNDING_STRETCH = 1e-12
 """Relative stretch of time that prevents rounding errors from exceeding a limit."""
 NEGLIGIBLE_RATIO = 1e-12
-"""Ratio to the largest coefficient of u: a limit with a smaller coefficient counts as independent of u."""
+"""A limit is independent of u if its coefficient of u is at most this ratio of the largest coefficient."""
 
 
 @np.errstate(divide="ignore", invalid="ignore")

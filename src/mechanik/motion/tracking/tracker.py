@@ -412,9 +412,11 @@ class Tracker:
         self._targets = TaskTargets(mechanism, problem, task_objectives, relations, self._bounds)
         self._revision, self._edit_count = mechanism.revision, Frame.edit_count
         tables = problem.subproblem.packed.tables
+        # the trial configuration is q, then the values of the joints that close loops
         self._trial, self._q = tables["trial"], tables["trial"][: mechanism.nq]
+        # `columns` has the index in v of each column; nv and above are joints that close loops
         self._dof_columns = np.flatnonzero(problem.columns < mechanism.nv)
-        self._dof_indices, self._unit = problem.columns[self._dof_columns], tables["scale"][self._dof_columns]
+        self._dof_indices, self._scale = problem.columns[self._dof_columns], tables["scale"][self._dof_columns]
         names = mechanism.space.v_names
         self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._dof_indices)
         packed = problem.subproblem.packed
@@ -500,7 +502,7 @@ class Tracker:
         self._trial[mechanism.nq : mechanism.nq + len(closure_values)] = closure_values
         self._v[:] = v_start
         problem.table[layout.RATE], problem.table[layout.CURVATURE_RATE] = 0.0, 0.0
-        problem.table[layout.RATE, self._dof_columns] = v_start[self._dof_indices] / self._unit
+        problem.table[layout.RATE, self._dof_columns] = v_start[self._dof_indices] / self._scale
         problem.target_motion[:] = 0.0
         self._last_positions: Array | None = None
         self._step_count, self._targets_changed, self._is_first_step = 0, True, True
@@ -552,7 +554,7 @@ class Tracker:
         )
         self._targets_changed = False
         self._step_count += 1
-        self._v[self._dof_indices] = problem.table[layout.RATE, self._dof_columns] * self._unit
+        self._v[self._dof_indices] = problem.table[layout.RATE, self._dof_columns] * self._scale
         return TOO_NEAR_CODE if self._is_too_near and code == 0 else code
 
     # ---- internals --------------------------------------------------------------------------
@@ -589,7 +591,7 @@ class Tracker:
             min_rates,
         )
         problem.extra_jacobian[:count] = 0.0
-        problem.extra_jacobian[:count, self._dof_columns] = distance_jacobian[:, self._dof_indices] * self._unit
+        problem.extra_jacobian[:count, self._dof_columns] = distance_jacobian[:, self._dof_indices] * self._scale
         self._is_too_near = bool(count) and float(distances.min()) < self._clearance - CLEARANCE_SLACK
         problem.options[layout.IS_TOO_NEAR] = self._is_too_near
         return count
