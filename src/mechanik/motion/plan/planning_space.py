@@ -1,8 +1,8 @@
 """The search space of a planner: limits, collision checks, distances, and segments along which loops stay closed.
 
 `Retraction` projects a configuration onto the closed loops by minimum-norm Newton steps, and moves with closed loops
-towards a target. It is compiled, unless a residual is a Python function or closing joints add variables to the system.
-Distances between configurations are measured in planning units: one unit is 1 rad or 0.5 m.
+towards a target. It is compiled, unless a residual is a Python function or joints that close loops add variables to the
+system. Distances between configurations are measured in planning units: one unit is 1 rad or 0.5 m.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ MAX_NEWTON_STEPS = 25
 MAX_NEWTON_STEP = 0.5
 """rad, or ratio to the mechanism's size: longest Newton step."""
 GRAM_REGULARIZATION = 1e-12
-"""Regularization of the Gram matrix, because residuals may be redundant."""
+"""Number that is added to the diagonal of J Jᵀ, because residuals may be redundant."""
 MAX_STEP_RATIO = 2.0
 """Largest ratio of the length of a step after the loops are closed to its length before; a longer step has left its
 branch."""
 MIN_PROGRESS_RATIO = 0.02
-"""Ratio to a step: steering ends where a step decreases the distance to the target by less."""
+"""Steering ends where a step decreases the distance to the target by less than this ratio of the step length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class Retraction:
 
     Attributes:
         can_steer: whether `steer` can be used: the retraction is compiled, all loops are in one group, and there are no
-            limits of closing joints, cone limits or spherical joints.
+            limits of joints that close loops, cone limits or spherical joints.
     """
 
     def __init__(self, loops: LoopSystem, can_move: Flags) -> None:
@@ -109,13 +109,13 @@ class Retraction:
             )
         projected = np.array(q, dtype=np.float64)
         is_closed = np.asarray(np.isfinite(projected).all(axis=1), dtype=np.bool_)
-        for loop in self._compiled:
-            retraction_kernel.retract(*loop.arrays, projected, is_closed)
+        for tables in self._compiled:
+            retraction_kernel.retract(*tables.arrays, projected, is_closed)
         return projected, is_closed
 
     def steer(self, a: Array, b: Array, limits: tuple[Array, Array], unit: Array, step: float, max_count: int
     ) -> Array:  # fmt: skip
-        """Configurations (N, nq) from a towards b along the closed loops, as far as loops, limits and count allow.
+        """Configurations (N, nq) from a towards b with closed loops, as far as loops, limits and count allow.
 
         The first configuration is a.
 
@@ -181,7 +181,8 @@ def _q_indices(loops: LoopSystem, group: LoopGroup) -> npt.NDArray[np.int64]:
 
 
 FREQUENCY_SAMPLES = 64
-"""Number of random configurations from which the collision frequency of each pair list is estimated."""
+"""Number of random configurations from which the collision frequency of each pair list (a body and its partners)
+is estimated."""
 
 
 def collision_scene(collider: Collider, clearance: float, lower: Array, upper: Array) -> tuple[Any, ...]:
@@ -365,9 +366,9 @@ class PlanningSpace:
         return float(np.abs(self.scaled_difference(a, b)).max(initial=0.0))
 
     def segment(self, a: Array, b: Array, step: float = 0.0) -> Array | None:
-        """Configurations (N, nq) from a to b, straight or along the loops.
+        """Configurations (N, nq) from a to b, straight or with closed loops.
 
-        None if b cannot be reached along the loops, or if the segment violates a cone limit.
+        None if b cannot be reached with closed loops, or if the segment violates a cone limit.
 
         Args:
             step: largest distance between two configurations before the loops are closed, planning units; 0:
