@@ -102,7 +102,10 @@ class Trajectory:
         return tuple(array.reshape(*times.shape, array.shape[1]) for array in (q, v, a))  # type: ignore[return-value]
 
     def jerk(self, t: ArrayLike) -> Array:
-        """Jerk (..., nv) at times t (...), rad or m per s^3; at a discontinuity, the value after it."""
+        """Jerk (..., nv) at times t (...), rad or m per s^3; 0 before the start and after the end.
+
+        At a discontinuity inside the trajectory, this is the value after it.
+        """
         times = _as_times(t)
         jerks = joint_derivatives(self.curve, self.profile, times.reshape(-1))[3]
         return jerks.reshape(*times.shape, jerks.shape[1])
