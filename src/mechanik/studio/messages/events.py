@@ -235,7 +235,7 @@ class GoalInfo(Struct, frozen=True):
     """A goal.
 
     Attributes:
-        number: identifier in requests; never reused, except `LINK_DRAG_GOAL`, the number of all link drags.
+        number: identifier in requests; never reused, except `message_codec.LINK_DRAG_GOAL`, which all link drags use.
         link: index of the link.
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
         pose: pose of the goal in the world. Its origin is the target of the point or of the centre of mass, the point
@@ -283,7 +283,7 @@ class StatusText(Event, frozen=True):
     """Status of the solver as text, sent after a change, at a limited rate.
 
     Attributes:
-        status: name of the status in `STATUSES`.
+        status: name of the status in `message_codec.STATUSES`.
     """
 
     status: str
@@ -305,9 +305,9 @@ class CompareRow(Struct, frozen=True):
     Attributes:
         solver: name of the method.
         layer: layer of its state frames, see `StateHeader.layer`.
-        status: name of the status in `STATUSES`; empty if there is none.
+        status: name of the status in `message_codec.STATUSES`; empty if there is none.
         error: largest error of a required objective or a loop closure, m or rad.
-        iterations: iterations of the last tick.
+        iterations: iterations of the last tick, see `StateHeader`.
     """
 
     solver: str

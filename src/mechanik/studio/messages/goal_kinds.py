@@ -1,8 +1,8 @@
 """Table of the goal kinds: title, description and requirements of each kind, and how pages edit and draw it.
 
 Pages receive this table in the event `Welcome` and build menus, input fields and markers from it. A new kind needs an
-entry in this table, a name in `GoalKind`, and in the session an objective (`make_objective`) and an error
-(`goal_error`).
+entry in this table, a name in `GoalKind`, and in the session an objective (`make_objective` in `solve_spec.py`) and an
+error (`goal_error` in `frame_packer.py`).
 """
 
 from __future__ import annotations

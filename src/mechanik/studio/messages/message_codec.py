@@ -102,14 +102,14 @@ def _error_message(text: str | bytes, error: str) -> str:
         return f"{location} has no field {field[1][:60]!r}; its fields are: {', '.join(field_names) or 'none'}"
     if field is not None:
         return f"{location} needs the field {field[1]!r}"
-    options, number_range = _allowed_values(_annotation_at(request_type, path))
+    allowed_texts, number_range = _allowed_values(_annotation_at(request_type, path))
     if number_range and ("out of range" in reason or re.search(r"`(float|int)` [<>]", reason)):
         # users enter these numbers in fields and do not know the names of requests
         label = path.removeprefix(".")
         low, high = number_range
         return f"this number is too large or too small: {label} can be from {low:,.9g} to {high:,.9g}"
-    if options and "Invalid enum value" in reason:
-        return f"{location}: {reason.removeprefix('Invalid enum value ')} is not one of {', '.join(options)}"
+    if allowed_texts and "Invalid enum value" in reason:
+        return f"{location}: {reason.removeprefix('Invalid enum value ')} is not one of {', '.join(allowed_texts)}"
     reason = re.sub(r"`([\w |]+)`", lambda match: _type_names(match[1]), reason)
     return f"{location}: {reason[:1].lower()}{reason[1:]}"
 
@@ -146,19 +146,19 @@ def _allowed_values(annotation: Any) -> tuple[list[str], tuple[float, float] | N
 
     The range is None unless the annotation has the bounds `ge` and `le`.
     """
-    options: list[str] = []
+    allowed_texts: list[str] = []
     number_range: tuple[float, float] | None = None
     if get_origin(annotation) is Literal:
-        options = [str(option) for option in get_args(annotation)]
+        allowed_texts = [str(text) for text in get_args(annotation)]
     elif get_origin(annotation) is Annotated:
         bounds = get_args(annotation)[1]
         if bounds.ge is not None and bounds.le is not None:
             number_range = bounds.ge, bounds.le
     elif get_origin(annotation) in UNIONS:
         for alternative in get_args(annotation):
-            alternative_options, alternative_range = _allowed_values(alternative)
-            options, number_range = options + alternative_options, number_range or alternative_range
-    return options, number_range
+            alternative_texts, alternative_range = _allowed_values(alternative)
+            allowed_texts, number_range = allowed_texts + alternative_texts, number_range or alternative_range
+    return allowed_texts, number_range
 
 
 def write_event(event: Event) -> str:
@@ -196,6 +196,8 @@ MAIN_LAYER = 0
 
 class StateHeader(NamedTuple):
     """Header of a state frame.
+
+    A tick is one solve with a time limit in the thread of the solver, see `LiveSolver`.
 
     Attributes:
         kind: `STATE`.

@@ -84,7 +84,7 @@ class EditModel(PageRequest, frozen=True):
 
     Attributes:
         kind: kind of the text.
-        text: a DH table or an arm list as JSON, or the contents of a model file.
+        text: a DH table or an arm list (link lengths and joint axes) as JSON, or the contents of a model file.
     """
 
     kind: EditKind
@@ -168,7 +168,7 @@ class AddGoal(PageRequest, frozen=True):
 
     Attributes:
         at: point of the link, in the frame of the link, m; for an axis or a cone the direction in that frame.
-        pose: pose of the goal in the world; None: the present configuration meets the goal, unless it is on terrain.
+        pose: pose of the goal in the world; None: a pose that the present configuration meets, if the kind allows it.
         pinned: whether the goal has the highest priority level, 0, and keeps its pose when joints are dragged.
     """
 

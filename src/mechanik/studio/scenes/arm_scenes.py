@@ -224,7 +224,7 @@ class ListArmScene(AnimatedScene):
         return self.scale * CIRCLE_RADIUS * np.array([0.0, math.sin(self.phase), 1 - math.cos(self.phase)])
 
 
-QUARTER_ROTATION = math.sqrt(0.5)
+SQRT_HALF = math.sqrt(0.5)
 """cos and sin of pi/4, for the quaternion of a rotation by pi/2."""
 DH_TABLE = {
     "convention": "modified",
@@ -241,7 +241,7 @@ DH_TABLE = {
     ],
     "joints": [f"j{i}" for i in range(6)],
     "limits": [[-360, 360]] * 6,
-    "base": {"position": [0, 0, 0], "wxyz": [QUARTER_ROTATION, QUARTER_ROTATION, 0, 0]},
+    "base": {"position": [0, 0, 0], "wxyz": [SQRT_HALF, SQRT_HALF, 0, 0]},
 }
 """DH table of the gallery arm `dh6`, rotated so that z is up instead of y; lengths in m, angles in degrees."""
 DH_METHODS = {"damped least squares": "lm", "Jacobian transpose": "jacobian_transpose"}
@@ -264,6 +264,7 @@ def dh_row_texts(text: str, values: list[float]) -> list[str]:
     try:
         table = json.loads(text)["dh"]
         columns = table.get("columns", "d a alpha theta").split()
+        # theta may be the initial joint value instead of an offset, see `from_dh`
         has_degrees, is_theta_start = table.get("degrees", True), table.get("theta") == "start"
         revolute_flags = read_joint_kinds(table.get("kinds", "revolute"), len(table["rows"]))
         lines: list[str] = []
@@ -462,6 +463,7 @@ class CcdArmScene(AnimatedScene):
         self._set_solver()
 
     def _set_solver(self) -> None:
+        # the two joints next to the goal align the direction, and the others reach the position
         options = {"direction_joints": 2} if self.is_on("direction") and self.is_on("revolute") else {}
         self.session.set_solver("ccd", max_iterations=int(self.number("sweeps")), **options)
 

@@ -284,7 +284,7 @@ def leg_crank_angle(is_mirrored: bool, crank_lead: float, angle: float) -> float
 
 
 def jansen_walker(leg_count: int) -> Mechanism:
-    """Return Jansen legs on a chassis that moves along x and z; the other cranks are mimic joints of `crank_joint1`."""
+    """Return Jansen legs on a chassis that moves along x and z; all other cranks mimic `crank_joint1`."""
     ground, chassis, chassis_joint = Link("ground"), Link("chassis"), Joint("ride", dof=("X", "Z"))
     mounts = leg_mounts(leg_count)
     leader: Joint | None = None

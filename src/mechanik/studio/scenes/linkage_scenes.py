@@ -25,7 +25,7 @@ LENGTH_NAMES = ("ground", "crank", "coupler", "rocker")
 CURVE_SAMPLES = 240
 """Number of points of a coupler curve."""
 COLLINEAR_TOLERANCE = 1e-6
-"""A crank that can come within this angle of 0 or pi can pass through 0 or pi, rad."""
+"""A crank range that ends within this angle (rad) of 0 or pi is assumed to include 0 or pi."""
 FULL_ROTATION_RANGE = 2 * math.pi - COLLINEAR_TOLERANCE
 """Crank range above which the crank rotates fully, rad."""
 SWING_SHARE = 0.999
@@ -264,7 +264,7 @@ CRANK_LINKAGES = {
 def trace_point(name: str) -> tuple[Array, tuple[float, float]]:
     """Return the path of the drawn point, (n, 3), m, and the lowest and the highest crank angle, rad.
 
-    The angles differ by 2 pi if the crank rotates fully; otherwise they are up to one sample inside its limits.
+    The angles differ by 2 pi if the crank rotates fully; otherwise they are up to one sample inside the crank's limits.
     """
     linkage = CRANK_LINKAGES[name]
     mechanism = gallery.make(linkage.gallery_name)

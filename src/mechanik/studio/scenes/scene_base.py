@@ -55,8 +55,8 @@ class StudioScene:
     def __init__(self) -> None:
         self._controls = {control.name: control for control in self.make_controls()}
         self._objectives: dict[str, Objective] = {}
-        self._poses: dict[int, Array] = {}
-        self._is_open = self._is_built = False
+        self._goal_poses: dict[int, Array] = {}
+        self._has_loaded_mechanism = self._is_built = False
         self._readout_state: LiveState | None = None
 
     # ---- defined by subclasses --------------------------------------------------------------
@@ -209,9 +209,10 @@ class StudioScene:
 
     def load_mechanism(self, mechanism: Mechanism, source: ModelSource = ("", "")) -> None:
         """Open a mechanism without goals, at its present `q`; only the first call resets the camera."""
-        self._objectives, self._poses = {}, {}
-        self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=not self._is_open)
-        self._is_open = True
+        self._objectives, self._goal_poses = {}, {}
+        resets_view = not self._has_loaded_mechanism
+        self.session.open(mechanism, title=self.title, source=source, goals=(), resets_view=resets_view)
+        self._has_loaded_mechanism = True
 
     def add_goal(
         self,
@@ -234,7 +235,7 @@ class StudioScene:
             free: dofs, in the frame of the goal, that are not constrained.
         """
         number = self.session.add_goal(kind, link, pose=pose, name=name, pinned=pinned, free=tuple(free))
-        self._poses[number] = pose
+        self._goal_poses[number] = pose
         return number
 
     def has_goal(self, number: int) -> bool:
@@ -246,11 +247,11 @@ class StudioScene:
         for goal in self.session.goals:
             if goal.number == number:
                 return goal.X
-        return self._poses[number]
+        return self._goal_poses[number]
 
     def move_goals(self, poses: Mapping[int, Array]) -> None:
         """Move goals to poses (4, 4) in the world, by number; goals that users have removed are ignored."""
-        self._poses.update(poses)
+        self._goal_poses.update(poses)
         present_numbers = {goal.number for goal in self.session.goals}
         present_poses = {number: pose for number, pose in poses.items() if number in present_numbers}
         if present_poses:

@@ -1,10 +1,10 @@
 """Access control of the studio server: tokens, cookies, host and origin checks, and security headers.
 
-A client needs the token of the printed link or a one-time code, for which it gets a cookie, and must use a host name of
-the server in its requests. POST requests and websockets must come from a page of the server. A browser may lose the
-cookie while a page is open (Chromium does when its network process restarts). Each page therefore has a return key with
-which it gets the cookie again. The server sends the key over the websocket of the page, the page keeps the key only in
-memory, and the key expires soon after the page is closed.
+A client gets a cookie for the token of the printed link or for a one-time code. Later requests must have the cookie.
+Every request must be addressed to a host name of the server. POST requests and websockets must come from a page of the
+server. A browser may lose the cookie while a page is open (Chromium does when its network process restarts). Each page
+therefore has a return key with which it gets the cookie again. The server sends the key over the websocket of the page,
+the page keeps the key only in memory, and the key expires soon after the page is closed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HTTP_PORT = 80
 COOKIE_SECONDS = 7 * 24 * 3600
 """Lifetime of the cookie, s."""
 CODE_SECONDS = 300.0
-"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. `CODE_USED` states it."""
+"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. See also `CODE_USED`."""
 
 
 class AccessKeys:

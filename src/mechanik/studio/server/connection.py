@@ -117,7 +117,7 @@ class _Connection:
         self._consecutive_refusals = 0
         self.reconnect_seconds = limits.reconnect_seconds  # how long the session waits for the page to reconnect, s
         self._waiting_drag: bytes | None = None
-        self._send_start: float | None = None
+        self._send_start: float | None = None  # time at which the present message was passed to the socket, s
         self._drag_timer: asyncio.TimerHandle | None = None
 
     async def run(self, first_message: str) -> None:

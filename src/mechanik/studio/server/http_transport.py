@@ -139,7 +139,8 @@ class OpenSockets:
                     super().data_received(data)
 
             def send_receive_event_to_app(self) -> None:
-                # the base class pauses reading if `read_paused` is False; this would cost two system calls per message
+                # the base class pauses reading unless `read_paused` is set, which costs two system calls per message;
+                # the flag is therefore set as long as few messages are unread
                 self.read_paused = self.queue.qsize() < MAX_UNREAD_MESSAGES
                 super().send_receive_event_to_app()
 

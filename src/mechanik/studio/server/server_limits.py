@@ -30,7 +30,8 @@ class ServerLimits:
             too many messages is disconnected.
         max_refusals: number of consecutive requests rejected by the rate limit or by `max_pending_requests` after which
             a client is disconnected.
-        max_pending_requests: number of jobs that may wait in a session; further requests are rejected.
+        max_pending_requests: number of jobs (requests, drag updates, calls) that may wait in a session; further
+            requests are rejected.
         bytes_per_second: rate of received bytes of a websocket; a burst of four messages of maximum size is allowed.
         max_unsent_bytes: number of bytes that may wait in a socket while its client sends more messages.
         max_connections: number of open sockets, including those without a request.

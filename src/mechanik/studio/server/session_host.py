@@ -23,7 +23,7 @@ from mechanik.studio.messages.requests import EndDrag, StartGoalDrag, StartJoint
 from mechanik.studio.session.session import Session
 
 LAYER_OFFSET = 8 * StateHeader._fields.index("layer")
-"""Position of the layer number in a frame, bytes."""
+"""Position of the layer number in a state frame, bytes."""
 SHARED_LAYER = 16
 """Layers from this number on share one place in an outbox.
 
@@ -32,12 +32,12 @@ A page shows at most the main solver and six compared methods.
 
 
 class Outbox:
-    """Queue of messages to one page: all events, and the newest frame of each layer, in order of arrival.
+    """Queue of messages to one page: all events, and the newest state frame of each layer, in order of arrival.
 
-    Any thread may add messages; only the event loop that created the outbox removes them. A new frame replaces a
-    waiting frame of its layer, so a slow page gets only the newest frames. If a page has too many unread events, all
-    its events are dropped, and the page must be disconnected (`is_full`). No frame is sent before the page has received
-    the model (`allow_frames`).
+    Any thread may add messages; only the event loop that created the outbox removes them. A layer belongs to the main
+    solver or to a compared method (`StateHeader.layer`). A new frame replaces a waiting frame of its layer, so a slow
+    page gets only the newest frames. If a page has too many unread events, all its events are dropped, and the page
+    must be disconnected (`is_full`). No frame is sent before the page has received the model (`allow_frames`).
     """
 
     def __init__(self, max_events: int, max_characters: int = 16_000_000) -> None:
@@ -160,7 +160,7 @@ class SessionHost:
         self._pages: tuple[Outbox, ...] = ()
         self._only_receiver: Outbox | None = None
         self._dragging_page: Outbox | None = None
-        self._last_problem = ""
+        self._last_internal_error = ""
         self._jobs: deque[_Job] = deque()
         self._condition = threading.Condition()
         self._is_closed = self._is_paused = False
@@ -350,10 +350,10 @@ class SessionHost:
         except RecursionError:
             message = "the data is nested too deeply"
         except Exception as error:
-            message, problem = INTERNAL_ERROR, f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
-            if problem != self._last_problem:  # log an error that repeats at each tick only once
-                log.error("the studio: %s", problem)
-            self._last_problem = problem
+            message, error_text = INTERNAL_ERROR, f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+            if error_text != self._last_internal_error:  # log an error that repeats at each tick only once
+                log.error("the studio: %s", error_text)
+            self._last_internal_error = error_text
         if page is not None:
             page.put_event(write_event(RequestRefused(id_of_request, message)))
         return None

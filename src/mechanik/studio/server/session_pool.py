@@ -112,7 +112,8 @@ class SessionPool:
     """All sessions of a server, identified by random keys.
 
     Keys cannot be guessed and are sent only over connections with access, so a client cannot use the session of another
-    client.
+    client. Each page has one of `ServerLimits.max_sessions` slots; a session that waits for its page to reconnect keeps
+    the slot of the page.
 
     Attributes:
         shared_host: host of the session that all pages share; None: one session per page.

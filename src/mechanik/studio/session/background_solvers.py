@@ -189,7 +189,8 @@ def _find_assembly_modes(mechanism: Mechanism, search: _Search) -> tuple[Array, 
 
 
 TICK_SECONDS = 0.008
-"""Time budget per tick of a compared method, s; smaller than that of the main solver."""
+"""Time limit of a tick, which is one solve of a live solver, for a compared method, s; smaller than that of the main
+solver."""
 TIMED_TICK_COUNT = 50
 """Number of ticks over which the median time of a tick is computed."""
 

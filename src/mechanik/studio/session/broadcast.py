@@ -1,4 +1,4 @@
-"""Output of a session to its pages, the parts of a session that others share, and replacement of its solver session."""
+"""Output of a session to its pages, parts that several of its classes use, and installation of solver sessions."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ class Broadcaster:
             is_new: whether the goals have changed, so that the `Goals` event gets a new number.
         """
         active = self._state.active
-        self.goal_order -= not is_new  # `broadcast_goals_of` adds 1
+        self.goal_order -= not is_new  # to keep the number, since `broadcast_goals_of` adds 1
         active.set_goal_order(self.broadcast_goals_of(active.edit_state), sends=is_new)
 
     def broadcast_goals_of(self, edit_state: EditState) -> int:
         """Send the goals of an edit state; return the number of the `Goals` event, which state frames contain too."""
         self.goal_order += 1
-        links = self._state.active.model.index.link_indices
-        goals = [goal.info(links[goal.link]) for goal in edit_state.goals]
+        link_indices = self._state.active.model.index.link_indices
+        goals = [goal.info(link_indices[goal.link]) for goal in edit_state.goals]
         self._output.broadcast(events.Goals(self.goal_order, goals))
         return self.goal_order
 
@@ -191,9 +191,9 @@ class Broadcaster:
 
     @contextmanager
     def broadcasting_scene(self) -> Generator[None]:
-        """After the context, send the scene, curves, terrain and controls if they have changed, and the control values.
+        """After the context, send the scene, curves, terrain and controls if anything but control values has changed.
 
-        If a scene is open, the values are sent even if they have not changed.
+        If a scene is open, the control values are sent too, even if they have not changed.
         """
         objects_before, controls_before = self._scene_objects(), self._controls_without_values()
         yield
@@ -241,16 +241,16 @@ class SolverSessionInstaller:
         Raises:
             MechanikError: the solver rejects the problem.
         """
-        previous_session = self._state.solver_session
+        previous_solver_session = self._state.solver_session
         outputs = SolverOutputs(
             send_frame=self._output.send_frame,
             check_collisions=self._monitor.submit,
             broadcast_goals=self._broadcaster.broadcast_goals_of,
             recorder=self._recorder,
             subscribers=self._subscribers,
-            session_number=self.solver_session_count + 1,
+            solver_session_number=self.solver_session_count + 1,
         )
-        tag = 0 if previous_session is None else previous_session.tag
+        tag = 0 if previous_solver_session is None else previous_solver_session.tag
         solver_session = SolverSession(model, edit_state, q, self._broadcaster.revision, outputs, running, tag)
         self.solver_session_count += 1
         return solver_session
@@ -264,9 +264,9 @@ class SolverSessionInstaller:
             solver_session: from `make`; the caller starts it.
             resets_view: whether the camera moves so that everything is visible.
         """
-        previous_session, self._state.solver_session = self._state.solver_session, solver_session
-        if previous_session is not None:
-            previous_session.close()
+        previous_solver_session, self._state.solver_session = self._state.solver_session, solver_session
+        if previous_solver_session is not None:
+            previous_solver_session.close()
         self._recorder.clear()
         self._background.stop()
         model = solver_session.model

@@ -232,12 +232,12 @@ class CollisionMonitor:
                 reason = CHECK_FAILED
                 if self._last_event.reason != reason:  # log an error that repeats at each check only once
                     log.error("the collision check failed: %s: %s", type(error).__name__, error)
-        links = snapshot.model.index.link_indices
+        link_indices = snapshot.model.index.link_indices
         names = {name for contact in contacts for name in (contact.a, contact.b)}
         event = ContactsChanged(
             snapshot.revision,
-            sorted(links[name] for name in names if name in links),
-            sorted(names - links.keys()),
+            sorted(link_indices[name] for name in names if name in link_indices),
+            sorted(names - link_indices.keys()),
             reason,
         )
         self._broadcast(event, contacts_text(contacts))

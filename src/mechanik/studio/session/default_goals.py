@@ -25,10 +25,10 @@ from mechanik.spatial.array import Array
 from mechanik.studio.messages.requests import GoalKind, Vector
 from mechanik.studio.session.loaded_model import can_analyse
 
-END_DISTANCE_RATIO = 1.5
-"""Ratio of the distances from the origin of a link to the farthest and the next side of its bounding box.
+MIN_TIP_DISTANCE_RATIO = 1.5
+"""Minimum ratio of the distances from the origin of a link to the farthest and the next side of its bounding box.
 
-A link whose ratio is not larger, such as a link that is as thick as it is long, has no tip.
+A link with a smaller ratio, such as a link that is as thick as it is long, has no tip.
 """
 
 
@@ -39,7 +39,7 @@ def default_tool_point(link: Link) -> Vector:
 
     Returns:
         The point in the frame of the link, m; the origin if there are no such shapes, or if no side is much farther
-            than the others (`END_DISTANCE_RATIO`).
+            than the others (`MIN_TIP_DISTANCE_RATIO`).
     """
     boxes = [box for instance in link.visuals if (box := _bounding_box(instance)) is not None]
     if not boxes:
@@ -48,7 +48,7 @@ def default_tool_point(link: Link) -> Vector:
     high = np.max([corner for _, corner in boxes], axis=0)
     side_distances = np.concatenate([-low, high])
     farthest_side = int(np.argmax(side_distances))
-    if side_distances[farthest_side] <= END_DISTANCE_RATIO * np.delete(side_distances, farthest_side).max():
+    if side_distances[farthest_side] <= MIN_TIP_DISTANCE_RATIO * np.delete(side_distances, farthest_side).max():
         return 0.0, 0.0, 0.0
     tip = (low + high) / 2
     axis = farthest_side % 3
@@ -80,7 +80,7 @@ def _bounding_box(instance: ShapeInstance) -> tuple[Array, Array] | None:
 TOOL_WORDS = (
     "tool", "tcp", "effector", "ee", "platform", "pen", "tracer", "teeth", "grasp", "box", "foot", "top", "hand",
 )  # fmt: skip
-"""Words in names of links that get the goal of a mechanism with loops or joint constraints; earlier ones first."""
+"""Words in names of links that get the goal of a mechanism with loops or joint constraints, by falling priority."""
 FOOT_WORDS = ("foot", "feet", "sole", "toe", "paw", "hoof")
 """Words in names of links that are pinned by default if they are ends of limbs of a floating body."""
 MAX_DEFAULT_GOALS = 12
@@ -164,7 +164,7 @@ def _dof_count(mechanism: Mechanism, name: str, ancestor: str = "") -> int:
 
 
 def _floating_body(mechanism: Mechanism) -> str | None:
-    """Return the name of a link that the only joint of a root moves with six dofs; None if there is none."""
+    """Return the name of a link with a six-dof joint to a root that has no other joints; None if there is none."""
     for name, link in mechanism.links.items():
         joint = link.parent
         ground = None if joint is None else joint.parent

@@ -60,14 +60,16 @@ class UndoSteps:
 
     def restore(self, snapshot: SessionSnapshot) -> None:
         """Restore a snapshot, its configuration bit for bit."""
-        active = previous_session = self._state.active
-        if snapshot.model is not previous_session.model:
-            active = self._installer.make(snapshot.model, snapshot.edit_state, snapshot.q, previous_session.running)
+        active = previous_solver_session = self._state.active
+        if snapshot.model is not previous_solver_session.model:
+            active = self._installer.make(
+                snapshot.model, snapshot.edit_state, snapshot.q, previous_solver_session.running
+            )
         with self._broadcaster.broadcasting_scene():
             self._state.scene, self._state.curves = snapshot.scene, snapshot.curves
             if snapshot.scene is not None:
                 snapshot.scene.restore(snapshot.scene_state)
-            if active is not previous_session:
+            if active is not previous_solver_session:
                 self._installer.install(active, resets_view=snapshot.open_id != self._state.open_id)
             else:
                 with active.paused(resumes=False):
@@ -124,12 +126,12 @@ class Dragging:
         Other late updates are ignored.
 
         Raises:
-            InvalidOperation: another object is being dragged, or none is and the last drag was of another object.
+            InvalidOperation: the update belongs neither to the present drag nor, if there is none, to the last drag.
         """
         active = self._state.active
         drag, drag_state, kind = active.drag, active.drag_state, DRAG_KINDS[update.kind]
         is_late = drag is None and drag_state.last_drag == (update.kind, update.number)
-        is_obsolete = drag_state.is_last_reverted or all(
+        is_obsolete = drag_state.is_last_cancelled or all(
             goal.number != update.number for goal in active.edit_state.goals
         )
         if is_late and (kind != "goal" or is_obsolete):
@@ -183,7 +185,7 @@ class Dragging:
             active.apply(replace(active.edit_state, goals=goals))
             self._background.set_spec(active.solve_spec)
         drag_state = self._state.active.drag_state
-        drag_state.last_drag, drag_state.is_last_reverted = (DRAG_KIND_CODES[drag.kind], drag.number), reverts
+        drag_state.last_drag, drag_state.is_last_cancelled = (DRAG_KIND_CODES[drag.kind], drag.number), reverts
         if (
             step is not None
             and not reverts

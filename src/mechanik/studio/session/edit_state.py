@@ -190,17 +190,17 @@ class InteractiveGoal:
         """Return whether the goals differ at most in their poses."""
         return all(getattr(self, name) == getattr(other_goal, name) for name in SETTING_FIELDS)
 
-    def info(self, link: int) -> GoalInfo:
+    def info(self, link_index: int) -> GoalInfo:
         """Return the goal as pages receive it.
 
         Args:
-            link: index of the link.
+            link_index: index of the link.
         """
         return GoalInfo(
             number=self.number,
             name=self.name,
             kind=self.kind,
-            link=link,
+            link=link_index,
             at=self.at,
             pose=self.pose,
             weight=self.weight,

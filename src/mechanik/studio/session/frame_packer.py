@@ -143,7 +143,7 @@ def _angle_between(a: Array, b: Array) -> float:
 
 
 def _rotation_error(R: Array, goal: InteractiveGoal) -> float:
-    """Return the angle error of a pose goal with free rotations, rad, as `partial_pose_relations` defines it.
+    """Return the angle error of a pose goal with free rotations, rad, as `PoseGoal` defines it.
 
     Args:
         R: rotation of the link in the frame of the goal, (3, 3).
@@ -333,9 +333,9 @@ class FramePacker:
         centre = self._centre_of_mass(X)
         for row, goal in zip(rows, self.goals, strict=True):
             X_world_link = X[self.index.link_indices[goal.link]]
-            goal_now = self._carried_goal(goal, X_world_link, centre)
-            row[:7] = goal_now.pose
-            row[7:] = goal_error(goal_now, X_world_link, centre, self.offset_terrains.get(goal.number))
+            present_goal = self._carried_goal(goal, X_world_link, centre)
+            row[:7] = present_goal.pose
+            row[7:] = goal_error(present_goal, X_world_link, centre, self.offset_terrains.get(goal.number))
         return rows
 
     def carried_goals(self, q: Array) -> tuple[InteractiveGoal, ...]:

@@ -20,7 +20,7 @@ from mechanik.studio.session.solve_spec import (
     Drag,
     drag_objective,
     drag_target,
-    leading_dof,
+    independent_dof_and_value,
     make_solve_spec,
 )
 
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from mechanik.studio.session.solver_session import SolverSession
 
 JOINT_STEP = 0.2
-"""Step in which a joint of a mechanism with loops moves to a given value, rad or radii of the bounding sphere.
+"""Step in which a joint of a mechanism with loops moves to a given value.
+
+The unit is rad for a rotation, and the radius of the bounding sphere for a translation.
 
 Small steps keep loops in their assembly mode. Steps are longer if more than `MAX_JOINT_STEPS` would be needed.
 """
@@ -80,7 +82,7 @@ def _movable_dof(session: Session, dof_index: int) -> IndexedDof:
     """
     dof = _get_dof(session, dof_index)
     active = session.active
-    independent_dof, _ = leading_dof(active.model.index.dofs, dof_index, 0.0)  # raises for a ratio of 0
+    independent_dof, _ = independent_dof_and_value(active.model.index.dofs, dof_index, 0.0)  # raises for a ratio of 0
     independent_index = dof_index if dof.leader_index < 0 else dof.leader_index
     if independent_index in active.edit_state.locked_dofs:
         raise InvalidOperation(f"{independent_dof.name} is locked; unlock it first")
@@ -113,7 +115,7 @@ def set_dof_value(session: Session, request: requests.SetDofValue) -> None:
     _set_value(session, request.dof, (request.value,))
 
 
-def set_spherical_value(session: Session, request: requests.SetJointRotation) -> None:
+def set_joint_rotation(session: Session, request: requests.SetJointRotation) -> None:
     dof = _get_dof(session, request.dof)
     if not dof.is_spherical:
         raise InvalidOperation(f"{dof.name} is not a spherical joint; set one number (m or rad)")

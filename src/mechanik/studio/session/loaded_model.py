@@ -457,7 +457,7 @@ def view_direction(mechanism: Mechanism, q: Array) -> Vector:
             return DEFAULT_VIEW
     if axis is None or not all(_is_in_plane(axis, None, velocities) for velocities in translations):
         return DEFAULT_VIEW
-    # from +x, -y or +z: in the x-z plane the camera sees x to the right and z up, in a horizontal plane y up
+    # the camera looks from +x, -y or +z: it sees x to the right, and z up, or y up if the plane is horizontal
     is_reversed = axis @ np.array([1.0, -1.0, 1.0]) < 0.0
     x, y, z = (-axis if is_reversed else axis).tolist()
     return x, y, z

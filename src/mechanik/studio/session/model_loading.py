@@ -1,7 +1,7 @@
 """Opening of mechanisms and scenes in a session, and replacement of the model by an edited text.
 
-A text is a DH table, an arm list, Mechanik JSON or URDF. Joint values and locks are transferred by name, objectives if
-they fit the new mechanism, and goals too if the text is of the same kind as before.
+A text is a DH table, an arm list (link lengths and joint axes), Mechanik JSON or URDF. Joint values and locks are
+transferred by name, objectives if they fit the new mechanism, and goals too if the text is of the same kind as before.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class ModelLoader:
         key: key under which the server finds meshes and files of the session.
 
     Attributes:
-        is_scene_active: whether code of a scene runs, so that a mechanism that it opens belongs to the scene.
+        is_scene_code_running: whether code of a scene runs; a mechanism that it opens belongs to the scene.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class ModelLoader:
         self._broadcaster, self._installer, self._editor = broadcaster, installer, editor
         self._undo, self._dragging = undo, dragging
         self._last_open_id = 0
-        self.is_scene_active = False
+        self.is_scene_code_running = False
 
     def open(
         self,
@@ -153,7 +153,7 @@ class ModelLoader:
         model = LoadedModel(copy, title, files, source, may_read_disk=files is None, mesh_address=f"/mesh/{self._key}/")
         q_start = copy.q if q is None else copy.clamp(q)
         initial_goals = default_goals(copy) if goals is None else goals
-        if self.is_scene_active:
+        if self.is_scene_code_running:
             self._load_model(model, q_start, initial_goals, resets_view)
             return
         with self._opening(title or copy.name or "a mechanism"):
@@ -171,18 +171,18 @@ class ModelLoader:
         with self._opening(scene.title):
             self.close_scene()
             self._state.scene = scene
-            with self.scene_active():
+            with self.scene_code_running():
                 yield
             self._broadcaster.broadcast_scene()
 
     @contextmanager
-    def scene_active(self) -> Generator[None]:
+    def scene_code_running(self) -> Generator[None]:
         """Mark mechanisms that are opened inside the context as parts of the scene, so that they do not close it."""
-        was_active, self.is_scene_active = self.is_scene_active, True
+        was_running, self.is_scene_code_running = self.is_scene_code_running, True
         try:
             yield
         finally:
-            self.is_scene_active = was_active
+            self.is_scene_code_running = was_running
 
     def close_scene(self) -> None:
         """Close the scene and remove all curves; the mechanism stays open."""
@@ -226,7 +226,7 @@ class ModelLoader:
             initial_goals: goals to add.
             resets_view: whether the camera moves so that everything is visible.
         """
-        previous_session, dofs = self._state.solver_session, model.index.dofs
+        previous_solver_session, dofs = self._state.solver_session, model.index.dofs
         edit_state = EditState(
             limits=read_limits(model.mechanism, dofs), rest_values=read_rest_values(model.mechanism, dofs)
         )
@@ -234,7 +234,7 @@ class ModelLoader:
             edit_state = replace(edit_state, collision_settings=CollisionSettings(mode="off"))
         edit_state = replace(edit_state, goals=self._make_goals(initial_goals, edit_state, model, q))
         solver_session = self._installer.make(
-            model, edit_state, q, running=previous_session is None or previous_session.running
+            model, edit_state, q, running=previous_solver_session is None or previous_solver_session.running
         )
         self._installer.install(solver_session, resets_view)
         solver_session.resume()

@@ -28,10 +28,10 @@ MAX_SECONDS, MAX_STATES, MAX_NUMBERS = 600.0, 60_000, 5_000_000
 
 A recording that reaches one of these limits is stopped.
 """
-PAUSE_SECONDS = 0.1
+MAX_INTERPOLATED_SECONDS = 0.1
 """Longest interval between two states that is interpolated, s.
 
-During a longer interval the mechanism is shown at rest in the first of the two states.
+During a longer interval, a rest, the mechanism is shown at rest in the first of the two states.
 """
 
 
@@ -64,18 +64,18 @@ class MotionRecorder:
 
     # ---- recording --------------------------------------------------------------------------
 
-    def start(self, model: LoadedModel, q: Array, known_events: Iterable[Event] = ()) -> None:
+    def start(self, model: LoadedModel, q: Array, initial_events: Iterable[Event] = ()) -> None:
         """Start a new recording.
 
         Args:
             model: the mechanism.
             q: first configuration, (nq,).
-            known_events: events with the obstacles and collisions that pages show at the start.
+            initial_events: events with the obstacles and collisions that pages show at the start.
         """
         with self._lock:
             self.model, self._start_time, self._latest_seconds = model, self._clock(), 0.0
             self._times, self._q = [0.0], [np.array(q)]
-            self._events = [(0.0, event) for event in known_events]
+            self._events = [(0.0, event) for event in initial_events]
             self.is_recording, self.is_full, self.is_playing, self.time = True, False, False, 0.0
 
     def add(self, q: Array) -> None:
@@ -164,7 +164,7 @@ class MotionRecorder:
     def seek(self, seconds: float) -> Array:
         """Set the playback time (s), and return the configuration (nq,) at this time.
 
-        The configuration is interpolated between two states, except during a rest (`PAUSE_SECONDS`).
+        The configuration is interpolated between two states, except during a rest (`MAX_INTERPOLATED_SECONDS`).
 
         Raises:
             InvalidOperation: nothing is recorded.
@@ -175,7 +175,7 @@ class MotionRecorder:
         k = bisect_right(self._times, self.time) - 1
         if k + 1 >= len(self._times):
             return self._q[-1]
-        if self._times[k + 1] - self._times[k] > PAUSE_SECONDS:
+        if self._times[k + 1] - self._times[k] > MAX_INTERPOLATED_SECONDS:
             return self._q[k]
         space = self.model.mechanism.space
         share = (self.time - self._times[k]) / (self._times[k + 1] - self._times[k])

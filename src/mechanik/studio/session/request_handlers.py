@@ -157,7 +157,7 @@ def set_control(session: Session, request: requests.SetControl) -> None:
         return  # the end of the drag does not change the value
     snapshot_before, drag_step = session.undo.snapshot(), session.active.drag_state.step
     try:
-        with session.broadcaster.broadcasting_scene(), session.loader.scene_active():
+        with session.broadcaster.broadcasting_scene(), session.loader.scene_code_running():
             scene.set(request.name, request.value)
     except BaseException:
         active = session.active
@@ -288,7 +288,7 @@ def end_drag(session: Session, request: requests.EndDrag) -> None:
 def add_obstacle(session: Session, request: requests.AddObstacle) -> None:
     """Add an obstacle, and show collisions if they were off.
 
-    Then self-collisions of a planar linkage are not shown, since its bars lie in layers.
+    If they were off, self-collisions of a planar linkage are not checked, since its bars lie in parallel layers.
     """
     active = session.active
     used_names = {
@@ -479,7 +479,7 @@ HANDLERS: dict[type[PageRequest], Callable[[Any, Any], None]] = {
     requests.Redo: redo,
     requests.StartJointDrag: joint_requests.start_joint_drag,
     requests.SetDofValue: joint_requests.set_dof_value,
-    requests.SetJointRotation: joint_requests.set_spherical_value,
+    requests.SetJointRotation: joint_requests.set_joint_rotation,
     requests.SetLimits: joint_requests.set_limits,
     requests.SetLocked: joint_requests.set_locked,
     requests.SetRest: joint_requests.set_rest,
@@ -511,7 +511,7 @@ REQUESTS_THAT_KEEP_DRAG = (
     requests.EndDrag, requests.ShowLinks, requests.SetControl, requests.SetRunning, requests.SingleStep,
     requests.ShowAlternatives, requests.Compare, requests.RecordMotion, requests.Export,
 )  # fmt: skip
-"""Requests before which a drag is not ended; all others end it first."""
+"""Requests that are carried out without ending a drag first; all others end it."""
 REQUESTS_THAT_KEEP_PLAYBACK = (
     requests.Play,
     requests.Seek,
@@ -519,7 +519,7 @@ REQUESTS_THAT_KEEP_PLAYBACK = (
     requests.ShowLinks,
     requests.ShowAlternatives,
 )
-"""Requests before which playback is not stopped; all others stop it first."""
+"""Requests that are carried out without stopping playback first; all others stop it."""
 
 
 def handle_request(session: Session, request: PageRequest) -> None:

@@ -394,7 +394,7 @@ class Session:
         with self.lock:
             self.editor.remove_goal(number)
 
-    def on_goal_moved(self, listener: GoalListener) -> Callable[[], None]:
+    def on_goal_dragged(self, listener: GoalListener) -> Callable[[], None]:
         """Call `listener` after each drag update of a goal, with its number and its pose (4, 4) in the world.
 
         Returns:

@@ -210,7 +210,7 @@ class SessionClock:
         if scene is None or not scene.is_moving or self._recorder.is_playing or not self._state.active.running:
             return
         try:
-            with self._loader.scene_active():
+            with self._loader.scene_code_running():
                 scene.tick(seconds)
         except MechanikError as error:
             self._loader.close_scene()

@@ -307,7 +307,7 @@ def drag_objective(
             angle_tolerance=DRAG_TOLERANCE,
             name=DRAG_OBJECTIVE,
         )
-    dof, leader_value = leading_dof(dofs, dof_index, values[0])
+    dof, leader_value = independent_dof_and_value(dofs, dof_index, values[0])
     return JointValues(
         {dof.name: leader_value},
         angle_mode="exact",
@@ -329,7 +329,7 @@ def drag_target(objective: JointValues | SphericalJointValue) -> Any:
     return objective.wxyz if isinstance(objective, SphericalJointValue) else dict(objective.values)
 
 
-def leading_dof(dofs: tuple[IndexedDof, ...], dof_index: int, value: float) -> tuple[IndexedDof, float]:
+def independent_dof_and_value(dofs: tuple[IndexedDof, ...], dof_index: int, value: float) -> tuple[IndexedDof, float]:
     """Return the leader of a mimic dof, and the value of the leader at which the mimic dof has `value`, m or rad.
 
     For an independent dof, return the dof itself and `value`.

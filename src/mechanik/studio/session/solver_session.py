@@ -145,7 +145,7 @@ class SolverOutputs(NamedTuple):
             returns the number (`order`) of the `Goals` event.
         recorder: records configurations, from any thread, while a recording runs.
         subscribers: functions of programs that are called with each state.
-        session_number: number of the solver session, which with the `sequence` of a state orders all states.
+        solver_session_number: number of the solver session, which with the `sequence` of a state orders all states.
     """
 
     send_frame: Callable[[bytes], None]
@@ -153,7 +153,7 @@ class SolverOutputs(NamedTuple):
     broadcast_goals: Callable[[EditState], int]
     recorder: MotionRecorder
     subscribers: StateSubscribers
-    session_number: int
+    solver_session_number: int
 
 
 CHANGE_COUNT_BITS = 32
@@ -187,12 +187,12 @@ class DragState:
     Attributes:
         step: undo step of the present drag; None: nothing is dragged.
         last_drag: kind code and number of the last drag that ended, so that its late updates are recognised.
-        is_last_reverted: whether the last drag was cancelled.
+        is_last_cancelled: whether the last drag was cancelled.
     """
 
     step: DragStep | None = None
     last_drag: tuple[int, int] | None = None
-    is_last_reverted: bool = False
+    is_last_cancelled: bool = False
 
 
 class SolverSession:
@@ -207,8 +207,8 @@ class SolverSession:
         running: False: the user has paused the solver; goals can move, and the mechanism does not follow.
         drag: the present drag, or None.
         drag_state: undo step of the present drag, and the last drag.
-        latest_state: newest state of the solver, or the state of a configuration that was set later and stays; None
-            before the first.
+        latest_state: newest state of the solver, or of a configuration that was set later without resuming the solver;
+            None before the first state.
         tag: tag of the newest drag update; state frames that include the update carry it.
         adaptation_text: which settings the method does not support; see `adapt_to_method`.
         live: the main solver, in a background thread.
@@ -235,6 +235,7 @@ class SolverSession:
         self._outputs = outputs
         self._frame_lock = threading.RLock()
         self._sequence = count(1)
+        # configuration that was set here; None as soon as a newer state of the solver replaces it
         self._assigned_q: Array | None = read_only(np.array(q))
         self._is_closed = self._is_suspended = False
         self._colliders = ColliderCache(model)
@@ -281,11 +282,11 @@ class SolverSession:
 
     def carried_link_poses(self) -> dict[int, Array]:
         """Return the link poses in the world (4, 4) of all goals that follow their links in a drag, by goal number."""
-        X, links = self.model.index.link_poses(self.q), self.model.index.link_indices
+        X, link_indices = self.model.index.link_poses(self.q), self.model.index.link_indices
         carried_goals = [
             goal for goal in self.edit_state.goals if goal.enabled and not goal.pinned and not goal.is_link_drag
         ]
-        return {goal.number: X[links[goal.link]] for goal in carried_goals}
+        return {goal.number: X[link_indices[goal.link]] for goal in carried_goals}
 
     def set_configuration(self, q: Array, resumes: bool = True, state: LiveState | None = None) -> None:
         """Move to q (nq,).
@@ -539,14 +540,14 @@ class SolverSession:
 
     def _publish_state(self, state: LiveState) -> None:
         """Pass a state to the recorder and to the subscribers."""
-        recorder, subscribers, session_number = (
+        recorder, subscribers, solver_session_number = (
             self._outputs.recorder,
             self._outputs.subscribers,
-            self._outputs.session_number,
+            self._outputs.solver_session_number,
         )
         if recorder.is_recording:
             recorder.add(state.q)
-        subscribers.publish((session_number, state.sequence), state)
+        subscribers.publish((solver_session_number, state.sequence), state)
 
     def _send(self, packer: FramePacker, q: Array, status: FrameStatus) -> None:
         self._outputs.send_frame(packer.pack(q, next(self._sequence), status))
