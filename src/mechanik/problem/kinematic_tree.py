@@ -83,20 +83,20 @@ class KinematicTree:
         translations are at zero.
         """
         node_distances = np.zeros(len(self.nodes))
-        for i, node in enumerate(self.nodes):
-            node_distances[i] = np.linalg.norm(node[9:12]) + self._max_prismatic_displacement(node)
-            if node[PARENT] >= 0:
-                node_distances[i] += node_distances[int(node[PARENT])]
+        for i, row in enumerate(self.nodes):
+            node_distances[i] = np.linalg.norm(row[9:12]) + self._max_prismatic_displacement(row)
+            if row[PARENT] >= 0:
+                node_distances[i] += node_distances[int(row[PARENT])]
         frame_distances = [
             np.linalg.norm(X[:3, 3]) + (node_distances[node] if node >= 0 else 0.0) for node, X in self.frames.values()
         ]
         return float(max([0.0, *frame_distances]))
 
-    def _max_prismatic_displacement(self, node: Array) -> float:
-        if node[NODE_KIND] != PRISMATIC:
+    def _max_prismatic_displacement(self, row: Array) -> float:
+        if row[NODE_KIND] != PRISMATIC:
             return 0.0
-        k = int(node[FIRST_Q])
-        displacements = abs(np.array([self.lower[k], self.upper[k]]) * node[NODE_RATIO])
+        k = int(row[FIRST_Q])
+        displacements = abs(np.array([self.lower[k], self.upper[k]]) * row[NODE_RATIO])
         return float(np.max(displacements, where=np.isfinite(displacements), initial=0.0))
 
     def is_rotational(self, dof_name: str) -> bool:
@@ -108,9 +108,9 @@ class KinematicTree:
         k = self.x_of[dof_name]
         return float(self.lower[k]), float(self.upper[k])
 
-    def dofs_of(self, node: Array) -> list[tuple[int, int, bool]]:
-        """Return (index in v, axis of the node, whether the column is a rotation) for each column of a node."""
-        kind, v = int(node[NODE_KIND]), int(node[FIRST_V])
+    def dofs_of(self, row: Array) -> list[tuple[int, int, bool]]:
+        """Return (index in v, axis of the node, whether it is a rotation) for each dof of a node, a row of `nodes`."""
+        kind, v = int(row[NODE_KIND]), int(row[FIRST_V])
         if kind in (TRANSLATION, SPHERICAL):
             return [(v + axis, axis, kind == SPHERICAL) for axis in range(3)]
         return [(v, 2, kind == REVOLUTE)]

@@ -52,10 +52,9 @@ class SolveRequest:
     @property
     def fits_chain_kernel(self) -> bool:
         """Whether the chain kernel supports all arguments."""
-        other_options = self.options.keys() - {"max_seconds", "restarts"}
-        return (
-            not (other_options or self.history) and self.lock is self.limits is self.feasible is self.callback is None
-        )
+        unsupported_options = self.options.keys() - {"max_seconds", "restarts"}
+        has_default_arguments = self.lock is self.limits is self.feasible is self.callback is None
+        return has_default_arguments and not (unsupported_options or self.history)
 
     def with_time_limit(self, seconds: float, **changes: Any) -> SolveRequest:
         """Return the request with `changes` of its options and a time limit of `seconds` (s; infinite: no change)."""

@@ -79,9 +79,9 @@ class SingularDirection:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Singularity:
-    """Result of a singularity analysis; true if the configuration is singular.
+    """Result of a singularity analysis; in a boolean context, whether the configuration is singular.
 
-    It is false for regular configurations, and also if the configuration could not be analysed (see `unknown`).
+    It is also false if the configuration could not be analysed (see `unknown`).
 
     Attributes:
         directions: an entry for each kind that was analysed, also if the configuration is regular.

@@ -98,16 +98,16 @@ def make_target_writer(
     data = subproblem.packed.tables["block_data"][
         block * problem_layout.BLOCK_FLOATS : (block + 1) * problem_layout.BLOCK_FLOATS
     ]
-    is_fixed = relation.kind is RelationKind.POSE and relation.a is None and relation.world_axes is None
+    is_in_world = relation.kind is RelationKind.POSE and relation.a is None and relation.world_axes is None
     if (
         type(objective) is PoseGoal
-        and is_fixed
+        and is_in_world
         and relation.rows == (0, 1, 2, 3, 4, 5)
         and np.array_equal(relation.X_a, objective.target)
     ):
         subproblem.packed.ints[problem_layout.TARGET_BLOCK] = block
         return pass_pose
-    if type(objective) is PositionGoal and is_fixed:
+    if type(objective) is PositionGoal and is_in_world:
         return _position_writer(data[problem_layout.FRAME_A + 9 : problem_layout.FRAME_B])
     if (
         type(objective) is JointValues
@@ -215,12 +215,12 @@ class MultiTargetWriter:
                 return None
             elif len(self.kinds) == 1:
                 targets = [targets] if type(targets) is np.ndarray else None
-            values = np.array(targets) if self._are_alike else self._pack_each(targets)
+            values = np.array(targets) if self._have_same_kind else self._pack_each(targets)
         except (KeyError, TypeError, ValueError):
             return None
         if values is None or values.dtype != np.float64 or values.size != self.default_values.size:
             return None
-        if self._are_alike and values.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
+        if self._have_same_kind and values.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
             return None
         return values.reshape(-1)
 
@@ -246,7 +246,7 @@ class MultiTargetWriter:
         return tuple(objectives)
 
     @property
-    def _are_alike(self) -> bool:
+    def _have_same_kind(self) -> bool:
         return len(set(self.kinds)) == 1
 
     def _pack_each(self, targets: Any) -> Array | None:
@@ -360,13 +360,13 @@ def _target_kind(mechanism: Mechanism, objective: Objective, relations: Sequence
         return TARGET_POSE if relations and all(follow_target) else None
     if type(objective) is PositionGoal:
         relation = relations[0]
-        is_fixed = (
+        is_in_world = (
             len(relations) == 1
             and relation.kind is RelationKind.POSE
             and relation.a is None
             and relation.world_axes is None
         )
-        return TARGET_POSITION if is_fixed else None
+        return TARGET_POSITION if is_in_world else None
     if type(objective) is JointValues:
         return TARGET_VALUE if all(relation.kind is RelationKind.JOINT_VALUE for relation in relations) else None
     # relations that depend on the start must be made for each call

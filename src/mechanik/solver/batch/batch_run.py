@@ -103,9 +103,9 @@ def _ignore_progress(finished_count: int, row_count: int) -> None:
 
 
 CHUNKS_PER_THREAD, MIN_CHUNK_DIVISOR = 4, 16
-"""Desired number of chunks for each thread, so that all threads end at about the same time. A chunk has at most as many
-rows as the default chunk of the backend, and at least this number divided by `MIN_CHUNK_DIVISOR`, so there may be more
-or fewer chunks.
+"""Desired number of chunks for each thread, so that all threads end at about the same time. There may be more or fewer
+chunks, since a chunk has at most the backend's default number of rows, and at least this default divided by
+`MIN_CHUNK_DIVISOR`.
 """
 COMMIT_INTERVAL_S = 1.0
 """Minimum time between two commits, s, except before the last one. A commit marks rows as finished in the files of the

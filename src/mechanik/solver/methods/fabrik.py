@@ -142,7 +142,7 @@ class Fabrik(Method):
 def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array, Array, Array]:
     """Return the goals as points: node, kind, position in the node, target position, and weight of each.
 
-    A pose becomes four points: its origin and the tips of its axes. The length of the axes is the ratio of the rotation
+    A pose becomes four points: its origin and the ends of its axes. The length of the axes is the ratio of the rotation
     weight to the position weight.
     """
     tables = problem.subproblem.packed.tables
@@ -155,13 +155,13 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
     for block, frame_data in zip(tables["blocks"].reshape(-1, BLOCK_INTS), block_data, strict=True):
         is_pose, row = block[ROW_MASK] == FULL_POSE, block[FIRST_ROW]
         position_weight = float(tables["weight"][row])
-        tip_length = tables["weight"][row + 3] / position_weight if is_pose else 0.0
+        axis_length = tables["weight"][row + 3] / position_weight if is_pose else 0.0
         for positions, frame_index in ((target_positions, FRAME_A), (local_positions, FRAME_B)):
             R, origin = (
                 frame_data[frame_index : frame_index + 9].reshape(3, 3),
                 frame_data[frame_index + 9 : frame_index + 12],
             )
-            positions += [origin, *(origin + tip_length * R.T)] if is_pose else [origin]
+            positions += [origin, *(origin + axis_length * R.T)] if is_pose else [origin]
         block_kinds = [POSE, AXIS_END, AXIS_END, AXIS_END] if is_pose else [POINT]
         kinds, nodes = kinds + block_kinds, nodes + [int(block[NODE_B])] * len(block_kinds)
         weights += [position_weight] * len(block_kinds)

@@ -158,7 +158,7 @@ def _add_from_starts(
         elif ignore_limits:
             candidates, error = constraints.project(candidates)
             candidates = candidates[
-                (error < RESIDUAL_TOLERANCE) & constraints.are_unshiftable_within_limits(candidates)
+                (error < RESIDUAL_TOLERANCE) & constraints.unshiftable_values_are_inside(candidates)
             ]
         else:
             candidates, is_valid = constraints.polish(candidates, q0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.kernels.nodes import FIRST_Q, NODE_KIND, NODE_RATIO, REVOLUTE
+from mechanik.kernels.nodes import FIRST_Q, NODE_KIND, NODE_RATIO, PRISMATIC, REVOLUTE
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import (
@@ -194,7 +194,7 @@ class ConstraintSystem:
             unwrapped_q = np.where(is_valid[:, None], shifted_q, unwrapped_q)
         k = self._unshiftable_columns
         if len(k):
-            is_inside = is_inside & self.are_unshiftable_within_limits(unwrapped_q)
+            is_inside = is_inside & self.unshiftable_values_are_inside(unwrapped_q)
             clipped_values = np.clip(unwrapped_q[:, k], self.lower[k], self.upper[k])
             unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, unwrapped_q[:, k])
         return unwrapped_q, is_inside
@@ -219,7 +219,7 @@ class ConstraintSystem:
                 is_equal[k] = np.abs(after - before).max(initial=0.0) <= SHIFT_TOLERANCE
         return is_equal
 
-    def are_unshiftable_within_limits(self, q: Array) -> Mask:
+    def unshiftable_values_are_inside(self, q: Array) -> Mask:
         """Return whether the values that cannot be shifted alone are inside their limits, as a mask (K,)."""
         k = self._unshiftable_columns
         is_outside = (q[:, k] < self.lower[k] - LIMIT_ROUNDING) | (q[:, k] > self.upper[k] + LIMIT_ROUNDING)
@@ -239,8 +239,8 @@ class ConstraintSystem:
             steps: maximum number of steps.
 
         Returns:
-            The configurations (K, nq), and the largest remaining residual (K,). A step that does not decrease it is
-            rejected and ends the iteration for its configuration.
+            The configurations (K, nq), and the largest remaining residual (K,). A step that does not decrease the
+            residual is rejected and ends the iteration for its configuration.
         """
         q = q.copy()
         e, J = self.residual_and_jacobian(q)
@@ -336,7 +336,7 @@ class ConstraintSystem:
         names = self.mechanism.space.q_names
         mask = np.zeros(len(self.moving_dofs), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
-            joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & (nodes[:, NODE_KIND] <= REVOLUTE + 1)]
+            joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & np.isin(nodes[:, NODE_KIND], (REVOLUTE, PRISMATIC))]
             is_periodic = bool(
                 (joint_nodes[:, NODE_KIND] == REVOLUTE).all()
                 and (joint_nodes[:, NODE_RATIO] == np.round(joint_nodes[:, NODE_RATIO])).all()

@@ -148,7 +148,7 @@ def _trace(constraints: ConstraintSystem, q: Array, first_tangents: Array) -> tu
         is_accepted &= has_same_orientation(J[active_indices], t_current, J_next, t_next) | (
             steps[active_indices] <= MIN_STEP
         )
-        is_accepted &= constraints.are_unshiftable_within_limits(q_next)
+        is_accepted &= constraints.unshiftable_values_are_inside(q_next)
         is_stuck = ~is_accepted & (steps[active_indices] <= MIN_STEP)
         # a curve is closed if this step passes its start in the same direction
         to_start = constraints.wrapped_difference(q_current, q[active_indices])
