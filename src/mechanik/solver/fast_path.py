@@ -62,7 +62,7 @@ ChainSolver = Callable[[Any, Any], Solution | ChainResult | None]
 """(target, q0) -> the solution, the best result of a failed search, or None: the general path must handle the call."""
 
 
-def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[Relation]) -> ChainSolver | None:
+def make_chain_solver(solver: FastPath, chain_search: ChainSearch, relations: Sequence[Relation]) -> ChainSolver | None:
     """Make the fast path to the chain kernel: poses (4, 4) for a `PoseGoal`, positions (3,) for a `PositionGoal`.
 
     Everything that does not change between calls is computed here. Returns None for other goals, for a `PoseGoal` whose
@@ -80,7 +80,7 @@ def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[
             return None
     elif not is_point:
         return None
-    default_pool, has_fixed_joints, nq = chain.workspace_pool, chain.has_fixed_joints, mechanism.nq
+    default_pool, has_fixed_joints, nq = chain_search.workspace_pool, chain_search.has_fixed_joints, mechanism.nq
     translation_pool: list[tuple[Array, Array]] = []  # pool of poses for point targets, and views of their positions
     array, empty = np.ndarray, np.empty
 
@@ -102,16 +102,16 @@ def make_chain_solver(solver: FastPath, chain: ChainSearch, relations: Sequence[
         if has_fixed_joints:
             if q0.shape != (nq,) or q0.dtype != np.float64:
                 return None
-            chain.rebuild_table_if_moved(q0)
-            pool = chain.workspace_pool  # a new table has a new pool
-        work = pool.pop() if pool else chain.allocate_workspace()
+            chain_search.rebuild_table_if_moved(q0)
+            pool = chain_search.workspace_pool  # a new table has a new pool
+        work = pool.pop() if pool else chain_search.allocate_workspace()
         q = empty(nq)
         try:
             code = chain_kernel.solve_target(work, X, q0, mode, 0.0, q)
         except TypeError:  # not contiguous arrays of float64, or of other dimensions
             return None
         if code < 0:
-            result = chain.read_result(work, code, q, perf_counter() - start_time)
+            result = chain_search.read_result(work, code, q, perf_counter() - start_time)
             pool.append(work)
             return result
         pool.append(work)
@@ -168,7 +168,7 @@ class FastPath(CompiledProblem):
             self._multi_target_writer = make_multi_target_writer(
                 self.mechanism, self._problem, self._objectives, self._objective_relations, self._bounds
             )
-        self._chain_search = self._find_chain()
+        self._chain_search = self._make_chain_search()
         is_time_unlimited = self.options.max_seconds == math.inf
         self._chain_solver = (
             None
@@ -184,7 +184,7 @@ class FastPath(CompiledProblem):
                 int(packed.ints[AT_BLOCK_DATA]) + BLOCK_FLOATS * int(packed.ints[TARGET_BLOCK]) + FRAME_A
             )
 
-    def _find_chain(self) -> ChainSearch | None:
+    def _make_chain_search(self) -> ChainSearch | None:
         """Return the chain search for a single pose-like goal of a serial chain; None if the chain kernel does not fit.
 
         The chain kernel needs restarts, `LevenbergMarquardt` with its default options, and the default values of most
