@@ -95,10 +95,10 @@ class RoverScene(AnimatedScene):
 
     def build(self) -> None:
         rover = gallery.rover()
-        ground = self._make_ground()
+        terrain = self._make_terrain()
         rover.q = self._level_configuration(rover, self._drive_pose(), height=BODY_HEIGHT)
         self.load_mechanism(rover)
-        self._set_ground(ground)
+        self._set_terrain(terrain)
         self.body_goal = self.add_goal(
             "pose", "body", self._drive_pose(), name="position and heading", free=("Z", "EX", "EY"), pinned=True
         )
@@ -108,7 +108,7 @@ class RoverScene(AnimatedScene):
     def on_control_changed(self, name: str) -> None:
         match name:
             case "height" | "roughness" | "seed":
-                self._set_ground(self._make_ground())
+                self._set_terrain(self._make_terrain())
             case "iterations":
                 self.session.set_solver("lm", max_iterations=int(self.number("iterations")))
             case "settle":
@@ -133,14 +133,14 @@ class RoverScene(AnimatedScene):
         tilt = math.degrees(math.acos(min(1.0, float(self.link_pose("body")[2, 2]))))
         return [f"wheels on the ground: {int((distances < 1e-4).sum())} of 6", f"tilt of the body: {tilt:.1f} degrees"]
 
-    def _make_ground(self) -> Terrain:
+    def _make_terrain(self) -> Terrain:
         """Return the terrain for the controls; set `axle_terrain`, the surface on which the wheel axles move."""
-        ground = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
-        self.axle_terrain = ground.offset_by(WHEEL_RADIUS, subdivisions=2)
-        return ground
+        terrain = make_terrain(self.number("height"), self.number("roughness"), int(self.number("seed")))
+        self.axle_terrain = terrain.offset_by(WHEEL_RADIUS, subdivisions=2)
+        return terrain
 
-    def _set_ground(self, ground: Terrain) -> None:
-        self.session.set_terrain(ground)
+    def _set_terrain(self, terrain: Terrain) -> None:
+        self.session.set_terrain(terrain)
         self.add_objective(*(OnTerrain(wheel, self.axle_terrain, name=f"{wheel} on the ground") for wheel in WHEELS))
 
     def _lift_rover(self) -> None:

@@ -40,7 +40,7 @@ HTTP_PORT = 80
 COOKIE_SECONDS = 7 * 24 * 3600
 """Lifetime of the cookie, s."""
 CODE_SECONDS = 300.0
-"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. See also `CODE_USED`."""
+"""Lifetime of a one-time code, s; long enough for a browser to start and open the address. `CODE_USED` quotes it."""
 
 
 class AccessKeys:

@@ -163,8 +163,8 @@ class InteractiveGoal:
     def target_after(self, previous_goal: InteractiveGoal) -> Array | None:
         """Return the target that turns the objective of `previous_goal` into that of this goal, for `with_target`.
 
-        The goals differ only in their poses. None: no target expresses the change, so the objective must be made again;
-        that of an `on_terrain` goal stays, since it does not depend on the pose.
+        The goals differ only in their poses. None: no target expresses the change, so a new objective is needed, except
+        for an `on_terrain` goal, whose objective does not depend on the pose.
         """
         match self.kind:
             case "point" | "look_at" | "centre_of_mass":

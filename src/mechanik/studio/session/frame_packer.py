@@ -305,8 +305,8 @@ class FramePacker:
         index = self.index
         X = index.link_poses(q)
         closures = index.measure_closures(X)
-        goals = self.goal_rows(X)
-        errors = [row[7:].max() for row, goal in zip(goals, self.goals, strict=True) if goal.enabled]
+        goal_rows = self.goal_rows(X)
+        errors = [row[7:].max() for row, goal in zip(goal_rows, self.goals, strict=True) if goal.enabled]
         header = StateHeader(
             kind=STATE,
             revision=self.revision,
@@ -322,10 +322,10 @@ class FramePacker:
             goal_error=max(errors, default=0.0),
             links=len(X),
             values=index.value_count,
-            goals=len(goals),
+            goals=len(goal_rows),
             closures=len(closures.gaps),
         )
-        return write_state(header, poses_to_array(X), index.dof_values(q, closures), goals, closures.gaps)
+        return write_state(header, poses_to_array(X), index.dof_values(q, closures), goal_rows, closures.gaps)
 
     def goal_rows(self, X: Array) -> Array:
         """Return poses (position in m, wxyz) and errors (m, rad) of the G goals, (G, 9), for link poses X (L, 4, 4)."""

@@ -145,14 +145,16 @@ class SliderDrag(NamedTuple):
 
 def set_control(session: Session, request: requests.SetControl) -> None:
     """Set a control of the scene; all changes by one drag of a slider are a single undo step."""
-    scene, slider = session.state.scene, session.slider_drag
+    scene, slider_drag = session.state.scene, session.slider_drag
     if scene is None:
         raise InvalidOperation("no scene is open, so there are no controls to set")
     values = control_values(scene)
     is_same_drag = (
-        slider is not None and slider.name == request.name and session.history.is_last(slider.snapshot_before)
+        slider_drag is not None
+        and slider_drag.name == request.name
+        and session.history.is_last(slider_drag.snapshot_before)
     )
-    session.slider_drag = slider if is_same_drag and request.is_dragging else None
+    session.slider_drag = slider_drag if is_same_drag and request.is_dragging else None
     if is_same_drag and not request.is_dragging and values.get(request.name) == request.value:
         return  # the end of the drag does not change the value
     snapshot_before, drag_step = session.undo.snapshot(), session.active.drag_state.step

@@ -397,8 +397,8 @@ def adapt_to_method(spec: SolveSpec, solver: str = "") -> SolveSpec:
     required_goals = [goal for goal in spec.goals if goal.required]
     soft_goals = [goal for goal in spec.goals if not goal.required]
     if not required_goals and method.supports_loops and not method.supports_soft_objectives:
-        used_title = find_method(FULL_METHOD).title
-        text = f"{method.title} does not support soft objectives, and there are no other goals: {used_title} is used"
+        lm_title = find_method(FULL_METHOD).title
+        text = f"{method.title} does not support soft objectives, and there are no other goals: {lm_title} is used"
         return replace(spec, solver=FULL_METHOD, options={}, adaptation_text=text if soft_goals or spec.rest else "")
     levels = sorted({goal.level for goal in required_goals})
     texts: list[str] = []
