@@ -66,7 +66,7 @@ class StructureError(MechanikError, ValueError):
 
     Args:
         args: the message.
-        code: code of the finding of `check`: "duplicate-name", "second-parent", "cycle" or "unreadable".
+        code: code with which `mk.check` reports the error: "duplicate-name", "second-parent", "cycle" or "unreadable".
 
     Attributes:
         code: as in Args.
@@ -110,7 +110,7 @@ class FormatError(MechanikError, ValueError):
 
     Args:
         args: the message.
-        code: code of the finding of `check`: "unknown-format" or "unreadable".
+        code: code with which `mk.check` reports the error: "unknown-format" or "unreadable".
 
     Attributes:
         code: as in Args.
@@ -157,7 +157,7 @@ class ObjectiveError(MechanikError, ValueError):
 
 
 class NoClosedForm(MechanikError, ValueError):
-    """No closed form is known for the chain; `mk.solve` supports every chain."""
+    """No closed form is known for the chain; `mk.solve` also solves such chains, by iteration."""
 
 
 class NotSolved(MechanikError, RuntimeError):

@@ -19,9 +19,10 @@ With a larger value the measurement is more accurate and takes longer.
 
 
 thread_clock: Callable[[], float] = time.perf_counter if sys.platform == "win32" else time.thread_time
-"""Processor time of the thread, s, for single short calls.
+"""Clock for single short calls: the processor time of the thread, s.
 
-On Windows it is the wall clock: there, processor time advances in steps of 16 ms and the wall clock in small steps.
+On Windows it is the wall clock, because processor time advances there in steps of 16 ms and the wall clock in small
+steps.
 """
 
 

@@ -206,8 +206,8 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
         )
         return
     for first_mode in range(0, len(modes), MAX_MODE_COLUMNS):
-        q_columns = modes.q[first_mode : first_mode + MAX_MODE_COLUMNS]
-        _print_configurations(mechanism, q_columns, [str(first_mode + k + 1) for k in range(len(q_columns))])
+        table_q = modes.q[first_mode : first_mode + MAX_MODE_COLUMNS]
+        _print_configurations(mechanism, table_q, [str(first_mode + k + 1) for k in range(len(table_q))])
         print_out()
     if not len(modes):
         print_labelled("no assembly mode:", modes.explanation, 2, style="red")
@@ -225,7 +225,7 @@ def _print_configurations(mechanism: Mechanism, q: Array, titles: list[str]) -> 
 
 
 def _format_input(mechanism: Mechanism, name: str, q: Array) -> str:
-    """Format the value of a driven joint at q, rad or m; "?" for a joint that closes a loop: it has no value in q."""
+    """Format the value of a driven joint at q, rad or m; "?" for a joint that closes a loop, which is not in q."""
     values = mechanism.values(q)
     if name not in values:
         return format_number(float(q[mechanism.space.q_names.index(name)])) if name in mechanism.space.q_names else "?"

@@ -161,7 +161,7 @@ def batch(
             bar.start_phase(f"writing {result_file.name}", len(target_rows))
             write_result(result_file, result, _status_names(), bar)
     except KeyboardInterrupt as interrupt:
-        partial_result = getattr(interrupt, "result", None)
+        partial_result = getattr(interrupt, "result", None)  # the solved rows, if `solve_batch` was interrupted
         print_note(
             "interrupted"
             if partial_result is None
@@ -180,7 +180,7 @@ def batch(
 
 
 def _without_none(**options: object) -> dict[str, object]:
-    """Drop options that are not given."""
+    """Return the options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 

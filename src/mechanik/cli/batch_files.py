@@ -1,13 +1,13 @@
 """Files of `mechanik batch`: tables of targets and starts, result files, and the work folder of an unfinished batch.
 
 Input is .npy, .npz, .csv and other text, or .parquet (with pyarrow, an optional dependency). An .npy file is
-memory-mapped. Text and Parquet are read in blocks into a binary file, which is then memory-mapped. Only the array of an
-.npz file, and integers, are completely in memory. Results (.npz, .csv, .parquet) are written in blocks of rows, in the
+memory-mapped. Text and Parquet are read in blocks into a binary file, which is then memory-mapped. Arrays from .npz
+files and arrays of integers are loaded completely. Results (.npz, .csv, .parquet) are written in blocks of rows, in the
 order of the targets.
 
-In text, cells are separated by commas, semicolons, tabs or spaces, with or without a header. A line that starts with
-# is a comment; before the first row it is a header if it contains a column name. An empty cell, or a cell of
-`MISSING_VALUES`, is NaN; any other text is an error with its line number.
+A text file separates cells by commas, semicolons, tabs or spaces, and may have a header. A line that starts with # is a
+comment; a comment before the first row is the header if it contains a column name. A cell of `MISSING_VALUES`, such as
+an empty cell, is NaN; any other cell that is not a number is an error with its line number.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def find_columns(header: Sequence[str], column_sets: Sequence[Sequence[str]], location: str) -> list[int]:
-    """Return the column indices of the first complete set of names in a header; other columns are ignored.
+    """Return the column indices of the set of names that a header contains; other columns are ignored.
 
     An incomplete set is an error: a pose with one missing quaternion column must not be read as a position.
 
@@ -159,7 +159,7 @@ def _separator(line: str) -> str | None:
 
 
 def _parse_fast(lines: list[str], separator: str | None, columns: list[int], exact_count: int | None) -> Array | None:
-    """Parse lines with `numpy.loadtxt`; None if a cell is missing or malformed.
+    """Parse lines with `numpy.loadtxt`; None if a cell or the number of cells is invalid.
 
     Args:
         separator: separator of cells; None: spaces.
@@ -267,7 +267,7 @@ def read_parquet(path: Path, column_sets: Sequence[Sequence[str]], on_block: Cal
 
 
 def write_parquet(path: Path, blocks: Iterator[Mapping[str, Any]]) -> None:
-    """Write blocks of columns by name to a Parquet file; pyarrow encodes texts with a dictionary."""
+    """Write blocks of columns by name to a Parquet file."""
     pa, pq = _import_module("pyarrow"), _import_module("pyarrow.parquet")
     writer: Any = None
     try:
@@ -473,7 +473,7 @@ def _write_csv(path: Path, blocks: Iterator[dict[str, Any]]) -> None:
 
 
 def _write_npz(path: Path, result: BatchResult, status_names: Sequence[str], progress: Callable[[int], None]) -> None:
-    """Write the same file as `numpy.savez`, but in blocks, so that a mapped result is never completely in memory."""
+    """Write the arrays as `numpy.savez` does, but in blocks: a memory-mapped result is never completely in memory."""
     from mechanik.solver.batch.batch_rows import release_pages
 
     arrays = {
@@ -540,8 +540,8 @@ class BatchWorkFolder:
         """Create the folder, or reopen it to resume the same batch.
 
         Raises:
-            UsageError: the folder is not the folder of a batch, or it contains solved rows and `resume` is False or the
-                arguments differ. The folder is not changed.
+            UsageError: the path exists but is not the work folder of a batch; or the folder contains solved rows, and
+                `resume` is False or the arguments differ. The folder is not changed.
             CannotSave: the folder cannot be written.
         """
         try:

@@ -71,7 +71,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except OSError as error:
-        with contextlib.suppress(OSError, ValueError):  # otherwise flushing the buffer at exit fails again
+        # redirect stdout to the null device, because flushing its buffer at exit would fail again
+        with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `mechanik info FILE | head`: the reader closed the pipe
             return EXIT_PIPE_CLOSED

@@ -98,27 +98,25 @@ def _print_solves() -> None:
     """Solve the demo tasks and print a table of their results."""
     from mechanik.cli.demo_tasks import make_demo_tasks, run_demo_task
 
-    outcomes = [run_demo_task(task) for task in make_demo_tasks()]
-    print_out(f"Solves: {len(outcomes)} tasks, 3 of the targets are out of reach", style="bold")
+    results = [run_demo_task(task) for task in make_demo_tasks()]
+    print_out(f"Solves: {len(results)} tasks, 3 of the targets are out of reach", style="bold")
     rows: list[list[str]] = []
-    for outcome in outcomes:
-        outcome_text = "solved" if outcome.solution.success else outcome.solution.status.name.lower()
-        errors = [f"{error:.2g}" for error in (outcome.position_error, outcome.rotation_error)]
-        closure_error_text = "" if outcome.closure_error is None else f"{outcome.closure_error:.1g}"
-        effort = [str(outcome.solution.iterations), format_number(outcome.seconds * 1e6, 0)]
-        rows.append(
-            [outcome.task.gallery_name, outcome.task.description, outcome_text, *errors, closure_error_text, *effort]
-        )
+    for result in results:
+        outcome = "solved" if result.solution.success else result.solution.status.name.lower()
+        errors = [f"{error:.2g}" for error in (result.position_error, result.rotation_error)]
+        closure_error_text = "" if result.closure_error is None else f"{result.closure_error:.1g}"
+        effort = [str(result.solution.iterations), format_number(result.seconds * 1e6, 0)]
+        rows.append([result.task.gallery_name, result.task.description, outcome, *errors, closure_error_text, *effort])
     _print_in_terminal_width(TASK_COLUMNS, RESULT_COLUMNS, rows)
     print_out(
         "error: largest error of all objectives; closure error: largest error of all loops, m or rad; closest or "
         "stalled: not solved, the errors are those of the best configuration that was found"
     )
-    last_solution = outcomes[-1].solution
+    last_solution = results[-1].solution
     if not last_solution.success:
         error_texts = [f"{name} {error.position:.1g}" for name, error in last_solution.errors.items() if error.position]
         print_out(
-            f"position errors of the {outcomes[-1].task.gallery_name} with the hand out of reach (m): "
+            f"position errors of the {results[-1].task.gallery_name} with the hand out of reach (m): "
             f"{', '.join(error_texts)}"
         )
 

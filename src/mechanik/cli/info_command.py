@@ -123,7 +123,7 @@ class CollisionSummary:
         )
 
 
-def summarize_collisions(mechanism: Mechanism, find_always_colliding: bool) -> CollisionSummary:
+def summarise_collisions(mechanism: Mechanism, find_always_colliding: bool) -> CollisionSummary:
     """Count the collision shapes and the checked and excluded link pairs of a mechanism.
 
     Args:
@@ -172,7 +172,7 @@ def mechanism_data(mechanism: Mechanism, find_always_colliding: bool = False) ->
     """Return the description of a mechanism as JSON data; a missing limit is null.
 
     Args:
-        find_always_colliding: as in `summarize_collisions`.
+        find_always_colliding: as in `summarise_collisions`.
     """
     mechanism_mobility = mobility(mechanism)
     return {
@@ -240,7 +240,7 @@ def mechanism_data(mechanism: Mechanism, find_always_colliding: bool = False) ->
             }
             for name, goal in mechanism.goals.items()
         ],
-        "collision": collision_data(summarize_collisions(mechanism, find_always_colliding)),
+        "collision": collision_data(summarise_collisions(mechanism, find_always_colliding)),
         "configurations": {name: [float(value) for value in q] for name, q in mechanism.configurations.items()},
         "warnings": list(mechanism.warnings),
     }
@@ -332,8 +332,8 @@ def info(
     all
         Also list fixed joints.
     pairs
-        List the link pairs that self-collision checks exclude, with the reason. If the file lists no allowed
-        collisions, these include the pairs that collide in every sampled configuration.
+        List the link pairs that self-collision checks exclude, with the reason. If the file contains no allowed
+        collisions, the list includes the pairs that collide in every sampled configuration.
     kernels
         Show the kernel modules instead of a mechanism: their tier (prebuilt or compiled machine code, or plain
         Python), whether they are ready, and how long ago they were compiled.
@@ -372,7 +372,7 @@ def print_info(mechanism: Mechanism, show_fixed: bool, show_pairs: bool = False)
     mechanism_mobility = mobility(mechanism)
     print_out(mechanism.name or "(no name)", style="bold")
     print_out(f"{describe_size(mechanism)}; nq {mechanism.nq}, nv {mechanism.nv}; {_mass_text(mechanism)}")
-    collisions = summarize_collisions(mechanism, show_pairs)
+    collisions = summarise_collisions(mechanism, show_pairs)
     print_out(str(collisions))
     dof_text = (
         "unknown, because a loop is not closed or a joint constraint is violated"

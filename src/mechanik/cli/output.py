@@ -24,7 +24,7 @@ from rich.text import Text
 from mechanik.formats.json.writer import format_json
 
 MAX_TABLE_WIDTH = 100_000
-"""Characters; larger than the width of every table, to measure tables without a limit."""
+"""Width in characters that is larger than every table, for measuring tables without a limit."""
 
 
 def escape_unprintable() -> None:
@@ -114,7 +114,7 @@ def fits_terminal(table: Table) -> bool:
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """Format a number with fixed digits, from 1e6 in scientific notation; infinity is `inf`, and zero has no sign."""
+    """Format a number with `digits` decimals, from 1e6 on in scientific notation; zero has no sign."""
     if not math.isfinite(value):
         return "-inf" if value < 0 else "inf"
     text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"

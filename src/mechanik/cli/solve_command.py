@@ -159,7 +159,7 @@ def _value_table(solution: Solution, digits: int) -> Table:
     for name in ("degrees", "lower", "upper"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("at a limit", no_wrap=True)
-    scalar_indices = set(space.scalars_q.tolist())
+    scalar_indices = set(space.scalars_q.tolist())  # without the numbers of quaternions
     is_movable = np.ones(space.nq, dtype=bool)
     is_movable[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
     entries = zip(space.q_names, solution.q, angle_mask(mechanism), space.lower, space.upper, strict=True)
@@ -278,7 +278,7 @@ def solve(
         Angles of --rpy, --q0 and --obstacle are given in degrees.
     q0
         Start configuration: all numbers of q in the order that `mechanik info` shows, or NAME=VALUE for single joints.
-        The search starts here; after a restart, the solution can be far from it (see --nearest). Default: the
+        The search starts here, but after a restart the solution can be far away (see --nearest). Default: the
         configuration in FILE.
     tolerance
         Position tolerance in m. Default: 1e-6.

@@ -181,9 +181,9 @@ def compare(
     return EXIT_OK if result.is_complete else EXIT_INTERRUPTED
 
 
-def _print_comparison(result: comparison.Comparison, shows_all: bool) -> None:
+def _print_comparison(result: comparison.Comparison, show_all: bool) -> None:
     """Print the table of a comparison, or a note if it is long, and the overview."""
-    if shows_all or len(result.rows) <= MAX_PRINTED_ROWS:
+    if show_all or len(result.rows) <= MAX_PRINTED_ROWS:
         print_out(result.table())
         print_out()
     else:
@@ -209,5 +209,5 @@ def _check_folder(name: str | None) -> None:
 
 
 def _typed_arguments() -> list[str]:
-    """Return the arguments as typed if this process is the command; only `compare` for a call from Python."""
+    """Return the command line arguments of this process, or only `compare` if it was called from Python."""
     return sys.argv[1:] if sys.argv[1:2] == ["compare"] else ["compare"]

@@ -49,7 +49,7 @@ def studio(
     browser
         Open the browser. The link is always printed.
     page
-        Folder of a web page that was built elsewhere.
+        Folder of the built studio page. Default: the page that is installed with Mechanik.
     """
     from mechanik.studio.server.server import is_loopback, serve
 

@@ -1,4 +1,4 @@
-"""Benchmark cases: for each task on a robot the goals, targets and start configurations, the same for every solver.
+"""Benchmark cases: goals, targets and start configurations for each task on a robot, the same for every solver.
 
 Targets are the poses of the tip links at sampled configurations, so a solution exists. Only the targets of the task
 "out_of_reach" are moved away from these poses. Samples are within the joint limits and have closed loops. Nearly
@@ -25,8 +25,8 @@ from mechanik.solver import Solver
 from mechanik.spatial.array import Array
 
 PERTURBATION_SIZE = 0.3
-"""Largest perturbation of a dof, before the loops are closed again: rad for a rotation, ratio to a third of the reach
-for a translation."""
+"""Largest perturbation of a dof before the loops are closed again: rad for a rotation; for a translation, as a fraction
+of a third of the reach."""
 PERTURBATIONS_PER_SAMPLE = 40
 """Largest number of perturbations per requested sample, for mechanisms with loops."""
 
@@ -89,8 +89,8 @@ def robot_reach(robot: BenchmarkRobot) -> float:
     """Return the reach of the robot, m: the largest reach of its tip links.
 
     The reach of a tip link is the sum of all lengths and of the largest displacements of translations along the chain,
-    or the current distance from the world origin if that is larger. Translations without limits are not counted; if
-    there are none, the reach of a mechanism without loops is a bound on the distance from the base.
+    or the current distance from the world origin if that is larger. Translations without limits are not counted. If all
+    translations have limits and there are no loops, the reach is an upper bound on the distance from the base.
     """
     return max(_tip_link_reach(robot, tip_link) for tip_link in robot.tip_links)
 
@@ -114,16 +114,17 @@ SINGULAR_THRESHOLD = 1e-3
 """A configuration counts as singular if the smallest singular value is below this; lengths are relative to the reach.
 The median over random configurations of a built-in robot is 0.02 to 0.4."""
 REPLACEMENT_THRESHOLD = 5e-3
-"""A nearly neutral configuration may replace a sample whose smallest singular value is above this."""
+"""A nearly neutral configuration may replace a sample whose smallest singular value is above this. In the neutral
+configuration every joint is at zero, or at the limit nearest to zero."""
 NEUTRAL_DISTANCE_RATIO = 0.01
-"""Distance of a nearly neutral configuration from the neutral configuration, as a ratio to the distance of a random
+"""Distance of a nearly neutral configuration from the neutral configuration, as a fraction of the distance of a random
 configuration."""
 SEARCH_ROUND_COUNT, LOOP_SEARCH_ROUND_COUNT, PERTURBATIONS_PER_ROUND = 40, 8, 8
 """Number of search rounds without and with loops, and number of perturbations per round.
 
 With loops every perturbation needs a solve. Fewer rounds save time, but the samples are less singular."""
 MAX_SEARCH_STEP, MIN_SEARCH_STEP = 0.3, 0.003
-"""Standard deviation of the perturbations in the first and in the last round; rad, or ratio to the reach."""
+"""Standard deviation of the perturbations in the first and in the last round; rad, or fraction of the reach."""
 
 
 def sample_near_singular(robot: BenchmarkRobot, rng: np.random.Generator, count: int) -> Array:
@@ -243,10 +244,10 @@ paths."""
 PATH_STEP_SHARE = 0.01
 """Step between points of a path, as a share of the joint-space segment to a second random configuration."""
 OUT_OF_REACH_DISTANCES = (1.1, 1.6)
-"""Range of the first distance that is tested for a target out of reach, from the base; ratio to the reach."""
+"""Range of the first distance from the base that is tested for a target out of reach, as a multiple of the reach."""
 MAX_DISTANCE_TEST_COUNT = 12
-"""Largest number of distances that are tested for a target out of reach, with loops; each is 1.5 times the previous
-distance."""
+"""Largest number of distances that are tested for a target out of reach of a mechanism with loops; each is 1.5 times
+the previous distance. Without loops the first distance is used."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,14 +283,14 @@ class BenchmarkCase:
         direction: (3,), axis in the frame of the tip link whose direction must be the same as in the target pose;
             None if the task has no direction.
         uses_rotation: whether the full rotation of the target poses is part of the task.
-        starts: (n, nq), start configuration of each target.
+        starts: (n, nq), start configuration of each target; in a case with paths, the configuration one step before the
+            first target of the path.
         restarts: (RESTART_COUNT, nq), further starts, the same for all targets.
         lower, upper: (nq,), joint limits; rad or m.
         limits: the same limits by name, for the argument of `Solver`; None: the limits of the robot.
-        path_index: for each target, the index of its path; empty for tasks without paths. In a case with paths,
-            `starts` holds for each target the configuration one step before the first target of its path.
+        path_index: for each target, the index of its path; empty for tasks without paths.
         reference_step: for each path, the largest joint step between consecutive reference configurations, including
-            the step from the start; rad, or ratio to the reach.
+            the step from the start; rad, or fraction of the reach.
         is_reachable: whether the targets have a solution.
     """
 
@@ -321,7 +322,7 @@ def point_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSe
 def direction_case(robot: BenchmarkRobot, rng: np.random.Generator, settings: CaseSettings) -> BenchmarkCase:
     """Make a case with target positions and a direction for an axis of each tip link."""
     configurations = sample_configurations(robot, rng, settings.target_count)
-    axis = _informative_axis(robot, configurations)
+    axis = _direction_axis(robot, configurations)
     return _case_at_configurations(
         robot, "direction", rng, settings, configurations, uses_rotation=False, direction=axis
     )
@@ -455,7 +456,7 @@ def make_case(robot: BenchmarkRobot, task: str, seed: int, settings: CaseSetting
 
 
 def max_joint_step(robot: BenchmarkRobot, q0: Array, q1: Array) -> Array:
-    """Return the largest step (...) of a dof between configurations (..., nq); rad, or ratio to the reach."""
+    """Return the largest step (...) of a dof between configurations (..., nq); rad, or fraction of the reach."""
     unit = np.where(robot.mechanism.space.rotates, 1.0, robot_reach(robot))
     return np.abs(robot.mechanism.difference(q0, q1) / unit).max(axis=-1)
 
@@ -521,10 +522,11 @@ def _solver_targets(target_poses: Array, direction: Array | None, uses_rotation:
     return targets
 
 
-def _informative_axis(robot: BenchmarkRobot, configurations: Array) -> Array:
-    """Return the z axis, or the x axis if z of each tip link has the same direction in all configurations.
+def _direction_axis(robot: BenchmarkRobot, configurations: Array) -> Array:
+    """Return the axis of the tip links for the task "direction", in their frames, (3,).
 
-    In a planar robot z is perpendicular to the plane.
+    It is the z axis, or the x axis if each z axis has the same direction in all configurations. In a planar robot, for
+    example, z is always perpendicular to the plane.
     """
     directions = robot.mechanism.poses(configurations, robot.tip_links)[..., :3, 2]
     return np.eye(3)[2] if np.ptp(directions, axis=0).max() > 1e-6 else np.eye(3)[0]

@@ -26,10 +26,16 @@ from mechanik.version import __version__
 
 ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "call"
 REFERENCE, UNSUPPORTED = "reference", "unsupported"
-"""Kinds of records, in this order: all attempts on a target; an attempt on a point of a path; an attempt from another
-start, to find further solutions of a target; the convergence curve over several targets; the time of a call whose
-target is already met; the smallest distance to a target that a long search found; the reason why a solver cannot run
-the case."""
+"""Kinds of records.
+
+- attempt: all attempts on a target.
+- track: an attempt on a point of a path.
+- branch: an attempt from another start, to find further solutions of a target.
+- curve: the convergence curve over several targets.
+- call: the time of a call whose target is already met.
+- reference: the smallest distance to a target that a long search found.
+- unsupported: the reason why a solver cannot run the case.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +44,7 @@ class BenchmarkRecord:
 
     Attributes:
         kind: "attempt", "track", "branch", "curve", "call", "reference" or "unsupported". Fields that a kind does not
-            use keep their default. In kind "attempt", the fields of one attempt are those of the first attempt.
+            use keep their default. For kind "attempt", "one attempt" below means the first attempt on the target.
         robot, task, solver: names of the robot, the task and the solver.
         target: index of the target in the case; -1: none.
         start: 0: the start of the target; k > 0: row k - 1 of the restarts of the case; -1: neither.
@@ -61,13 +67,13 @@ class BenchmarkRecord:
         closure_error: largest error of a loop closure, m or rad, or of a joint constraint; the error of a joint
             constraint is its residual divided by its scale.
         limit_violation: largest violation of a joint limit or swing limit; m or rad.
-        step: largest joint step since the previous solution on the path; rad, or ratio to the reach.
+        step: largest joint step since the previous solution on the path; rad, or fraction of the reach.
         is_jump: whether this step is more than 5 times the largest reference step of the path.
         branch: index of the solution branch of the target; -1: none.
         curve_iterations: numbers of iterations, from 1.
         curve_errors: medians over several targets of the smallest error up to these iterations, in the units of
             `Solution.history`.
-        note: reason of a refusal or an error.
+        note: reason why the solver cannot run the case, or message of its exception.
 
     Example:
         >>> record = mk.comparison.BenchmarkRecord(kind="attempt", robot="7r", task="pose", solver="lm", verified=True)
@@ -109,7 +115,7 @@ class BenchmarkRecord:
 
 
 def describe_machine() -> dict[str, str]:
-    """Return processor, number of cores, system, versions and date as texts; timings need them to be meaningful."""
+    """Return processor, number of cores, system, versions and date as texts, to report with measured times."""
     return {
         "processor": processor_name(),
         "cores": str(os.cpu_count() or 1),

@@ -103,12 +103,12 @@ def _show_nothing(finished_count: int, run_count: int, label: str) -> None:
 
 
 TIME_LIMIT_SHARE = 0.95
-"""Ratio of the time limit of a solver to the remaining time; below 1, so that the solver returns before the budget
-ends."""
+"""Time limit of an attempt, as a fraction of the remaining budget; below 1, so that the solver returns before the
+budget ends."""
 JUMP_RATIO = 5.0
-"""Ratio to the largest reference step of the path: a larger joint step counts as a jump."""
+"""A joint step larger than this multiple of the largest reference step of the path counts as a jump."""
 MIN_TARGET_COUNT = 3
-"""Number of targets that every solver tries, also if this takes longer than `patience`."""
+"""Number of targets that every solver tries, even if this takes longer than `patience`."""
 CURVE_TARGET_COUNT = 12
 """Largest number of targets for the median convergence curve. Unsolved targets are ignored, unless no target is solved.
 """
@@ -466,9 +466,7 @@ class ComparisonSettings:
 
     Attributes:
         targets: number of targets of each task.
-        budget: s of processor time for a target.
-        longest: s of processor time for an attempt.
-        patience: s of wall time for a solver on a task of a robot.
+        budget, longest, patience: `budget`, `max_attempt_seconds` and `patience` of `TimeLimits`.
         tolerance, angle_tolerance: m and rad.
         branch_targets, branch_starts: largest number of targets that are searched for branches, and number of starts
             for each of them.
@@ -534,7 +532,8 @@ def compare(
         patience: s of wall time for a solver on a task of a robot. A slower solver solves fewer targets, but at least
             3; the table shows the number. None: 2, or 0.25 with `quick`.
         seed: random seed of targets, starts and solvers.
-        quick: whether to use fewer targets and less patience by default, and fewer starts in the search for branches.
+        quick: whether to use fewer targets and a shorter `patience` by default, and fewer starts in the search for
+            branches.
         csv: file for the records. Until the comparison is complete, the records are in a partial file in the same
             folder.
         resume: whether to continue an interrupted comparison from the records in `csv` or its partial file.

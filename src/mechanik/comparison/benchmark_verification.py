@@ -1,7 +1,8 @@
 """Independent verification of solutions by forward kinematics, and classification of solutions into branches.
 
 The verification uses the forward kinematics of the model, and closure errors computed in NumPy, not the residuals or
-weights of the solvers. Branches are distinguished only for targets with isolated solutions.
+weights of the solvers. A branch is one of the separate solutions of a target. Branches are determined only for targets
+whose reference configuration is an isolated solution.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
     for name, tilt in swing_angles(robot.mechanism, q).items():
         cone = robot.mechanism.joint(name).cone
         limit_violation = max(limit_violation, 0.0 if cone is None else tilt - cone.angle)
-    closure_error, are_loops_closed = _loop_errors(case, settings, q)
+    closure_error, are_closures_met = _closure_error(case, settings, q)
     tolerance_factor = 1 + ROUNDING
     is_on_target = (
         position_errors.max() <= settings.tolerance * tolerance_factor
         and not rotation_errors.max() > settings.angle_tolerance * tolerance_factor
     )
-    are_constraints_met = are_loops_closed and limit_violation <= ROUNDING
+    are_constraints_met = are_closures_met and limit_violation <= ROUNDING
     return CaseVerification(
         float(position_errors.max()),
         float(rotation_errors.max()),
@@ -98,9 +99,9 @@ def verify_solution(case: BenchmarkCase, settings: CaseSettings, index: int, q: 
     )
 
 
-def _loop_errors(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple[float, bool]:
+def _closure_error(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple[float, bool]:
     """Return the largest error of closures and joint constraints, and whether all errors are within the tolerances."""
-    mechanism, largest_error, are_closed = case.robot.mechanism, 0.0, True
+    mechanism, largest_error, are_met = case.robot.mechanism, 0.0, True
     for closure in mechanism.closures.values():
         for relation in closure_relations(mechanism, closure):
             rows, is_length = (
@@ -109,22 +110,22 @@ def _loop_errors(case: BenchmarkCase, settings: CaseSettings, q: Array) -> tuple
             )
             length_error, angle_error = float(np.linalg.norm(rows[is_length])), float(np.linalg.norm(rows[~is_length]))
             largest_error = max(largest_error, length_error, angle_error)
-            are_closed &= length_error <= settings.tolerance and angle_error <= settings.angle_tolerance
+            are_met &= length_error <= settings.tolerance and angle_error <= settings.angle_tolerance
     for name, relation in joint_constraint_relations(mechanism).items():
         residual = (
             abs(float(joint_constraint_residuals(mechanism, relation, q))) / mechanism.joint_constraint(name).scale
         )
         largest_error = max(largest_error, residual)
-        are_closed &= residual <= min(settings.tolerance, settings.angle_tolerance)
-    return largest_error, are_closed
+        are_met &= residual <= min(settings.tolerance, settings.angle_tolerance)
+    return largest_error, are_met
 
 
 DofMask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 BRANCH_SEPARATION = 0.05
-"""rad, or ratio to the reach: solutions that are closer are on the same branch. They differ only because errors within
-the tolerances are allowed."""
+"""Solutions that differ by less than this (rad, or fraction of the reach) count as the same branch: each of them may
+have errors within the tolerances."""
 BRANCH_TASKS = ("point", "direction", "pose")
-"""Tasks that are searched for branches."""
+"""Tasks for which branches are searched."""
 
 
 def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) -> tuple[DofMask, bool]:
@@ -142,7 +143,10 @@ def affecting_dofs(robot: BenchmarkRobot, goals: Sequence[Objective], q: Array) 
 
 
 class SolutionBranches:
-    """Solution branches that all solvers found so far; branch 0 of a target is its reference configuration."""
+    """Branches that all solvers found so far: the separate solutions of each target.
+
+    Branch 0 of a target is its reference configuration.
+    """
 
     def __init__(self, case: BenchmarkCase, count: int) -> None:
         """Find the targets with an isolated reference configuration among the first `count` targets."""
@@ -174,7 +178,7 @@ class SolutionBranches:
         return len(known_branches) - 1
 
     def _distance(self, target: int, a: Array, b: Array) -> float:
-        """Return the largest difference of a dof that affects goals or loop closures; rad, or ratio to the reach."""
+        """Return the largest difference of a dof that affects goals or loop closures; rad, or fraction of the reach."""
         space = self._robot.mechanism.space
         step = space.difference(a, b)
         wrapped_step = step - 2 * math.pi * np.round(step / (2 * math.pi))

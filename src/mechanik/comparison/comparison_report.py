@@ -184,7 +184,7 @@ def case_plots(comparison: Comparison, robot: str, task: str, solver_indices: di
     """Return headings and SVG plots of a task of a robot.
 
     Args:
-        solver_indices: index by name of the solver, which selects colour and dash pattern.
+        solver_indices: index of each solver by name; it selects colour and dash pattern.
     """
     case_records = [record for record in comparison.records if (record.robot, record.task) == (robot, task)]
     plots = _convergence_plots(comparison, case_records, solver_indices)
@@ -334,8 +334,8 @@ rows.map(r=>[v(r),r]).sort(([a],[b])=>a===null?1:b===null?-1:(a<b?-up:a>b?up:0))
 ALL_TASKS = "all tasks"
 HEAT_NOTE = (
     "<p>Percent of targets with a verified solution; for targets out of reach, with a solution as close as the closest "
-    "known solution. In the mean over all tasks, an unsupported task counts as 0. A hatched field means that the "
-    "solver supports none of the selected tasks. Move the pointer over a field to see the confidence intervals.</p>"
+    "known solution. In the mean over all tasks, an unsupported task counts as 0. A hatched cell means that the "
+    "solver supports none of the selected tasks. Move the pointer over a cell to see the confidence intervals.</p>"
 )
 PLOT_NOTE = (
     "<p>The error is the smallest weighted error so far in one attempt; lengths are relative to the size of the "
@@ -363,7 +363,7 @@ def report_html(comparison: Comparison) -> str:
             _heat_maps(comparison),
             "<h2>Convergence, and success against time</h2>",
             _plot_section(comparison, solver_indices),
-            "<h2>The table</h2>",
+            "<h2>Table</h2>",
             _column_meanings(),
             _row_table(comparison),
             f"</main><script>{SCRIPT}</script></body></html>",
@@ -434,7 +434,7 @@ def _heat_map(comparison: Comparison, rows: Sequence[ComparisonRow]) -> str:
 
 
 def _tooltip(row: ComparisonRow) -> str:
-    """Return the tooltip of a field: counts and confidence interval, or the reason of a refusal."""
+    """Return the tooltip of a cell: counts and confidence interval, or why the solver does not support the task."""
     if row.unsupported_reason:
         return f"{_with_spaces(row.task)}: {row.unsupported_reason}"
     low, high = row.within_budget_interval

@@ -55,9 +55,9 @@ def wilson_interval(successes: int, trials: int, deviations: float = Z_95) -> tu
 
 OPTIMALITY_MARGIN = 1e-3
 """A solution of a target out of reach is optimal if its distance exceeds the smallest known distance by at most this
-ratio."""
+fraction."""
 LIMIT_ROUNDING = 1e-9
-"""m or rad: smaller limit violations are rounding errors."""
+"""Limit violations up to this, m or rad, count as rounding errors."""
 OUT_OF_REACH = "out_of_reach"
 """Name of the task whose targets are out of reach."""
 
@@ -153,7 +153,7 @@ def summarise(records: Iterable[BenchmarkRecord]) -> tuple[ComparisonRow, ...]:
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
     """Return the percentile of values by the nearest-rank method; None without values.
 
-    The percentile is the smallest value for which at least the share `share` (0 to 1) of all values is not larger.
+    The percentile is the smallest value v in `values` such that at least the fraction `share` (0 to 1) of them is <= v.
     """
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
@@ -290,7 +290,10 @@ def row_cells(row: ComparisonRow) -> list[str]:
 
 
 def text_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str]) -> str:
-    """Format rows as a text table for a terminal, with a block for each task of each robot."""
+    """Format rows as a text table for a terminal, with a block for each task of each robot.
+
+    A block omits empty columns, except the first four.
+    """
     lines: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         cells_by_row = [row_cells(row) for row in block]
@@ -334,7 +337,7 @@ def success_matrix(
         for robot in robots:
             robot_rows = [row for row in rows if (row.solver, row.robot) == (solver, robot)]
             values = [value(row) for row in robot_rows if not row.unsupported_reason]
-            # divided by all tasks, because the refusal of a difficult task must not improve the mean
+            # divided by all tasks: a solver that does not support a difficult task must not have a better mean
             means[solver, robot] = sum(values) / len(robot_rows) if values else None
     return solvers, robots, means
 
@@ -360,7 +363,7 @@ def overview_text(rows: Sequence[ComparisonRow]) -> str:
 
 
 def markdown_table(rows: Sequence[ComparisonRow], titles: Mapping[str, str], heading: str = "###") -> str:
-    """Format rows in Markdown: a heading, a table and the refusals for each task of each robot."""
+    """Format rows in Markdown: a heading, a table and the unsupported solvers for each task of each robot."""
     parts: list[str] = []
     for (robot, task), block in rows_by_task(rows).items():
         cells_by_row = [row_cells(row) for row in block if not row.unsupported_reason]
