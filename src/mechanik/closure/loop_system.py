@@ -61,7 +61,7 @@ class LoopSystem:
         groups: groups of loops that share dofs; None if the compiled problem has additional variables for closing
             joints, which are not part of a step u.
         limit_relations: limits of closing joints and swing limits, each with the name of its joint.
-        cache: certified Newton step, or None if none is possible, by the names of the driven joints.
+        cache: the `NewtonStep` by the names of the driven joints; None if only a continuation is possible.
     """
 
     def __init__(self, mechanism: Mechanism, weights: Mapping[str, float] | None = None) -> None:

@@ -45,8 +45,8 @@ HEEL, TOES = -0.035, 0.117
 """Distances forward from the ankle, as ratios to the body height."""
 
 IDENTITY_WXYZ = (1.0, 0.0, 0.0, 0.0)
-PITCH_ROLL_TWIST_WXYZ = (0.5, -0.5, -0.5, -0.5)
-"""Orientation of the joint axes in the body (wxyz): EZ is pitch, about y of the body; EY is roll, about x; EX is twist,
+PITCH_ROLL_YAW_WXYZ = (0.5, -0.5, -0.5, -0.5)
+"""Orientation of the joint axes in the body (wxyz): EZ is pitch, about y of the body; EY is roll, about x; EX is yaw,
 about z.
 
 Euler angles are singular if the middle angle is 90 degrees. With roll as the middle angle of a hip, this means a leg
@@ -73,12 +73,12 @@ TRUNK_JOINTS = (
 )
 """Joints of the trunk."""
 LEFT_JOINTS = (
-    ("shoulder", "chest", "upper_arm", "EX EY EZ", (0.0, SHOULDER_OFFSET, CHEST), PITCH_ROLL_TWIST_WXYZ,
+    ("shoulder", "chest", "upper_arm", "EX EY EZ", (0.0, SHOULDER_OFFSET, CHEST), PITCH_ROLL_YAW_WXYZ,
      (-90, -20, -180), (90, 170, 60), (0, 0.15, 0.1)),
     ("elbow", "upper_arm", "forearm", "EY", (0.0, 0.0, -UPPER_ARM), IDENTITY_WXYZ, (-145,), (0,), (-0.5,)),
     ("wrist", "forearm", "hand", "EX EY EZ", (0.0, 0.0, -FOREARM), IDENTITY_WXYZ,
      (-25, -70, -85), (25, 70, 85), (0, 0, 0)),
-    ("hip", "pelvis", "thigh", "EX EY EZ", (0.0, HIP_OFFSET, 0.0), PITCH_ROLL_TWIST_WXYZ,
+    ("hip", "pelvis", "thigh", "EX EY EZ", (0.0, HIP_OFFSET, 0.0), PITCH_ROLL_YAW_WXYZ,
      (-45, -25, -120), (45, 45, 30), (0, 0, -0.25)),
     ("knee", "thigh", "shank", "EY", (0.0, 0.0, -THIGH), IDENTITY_WXYZ, (0,), (150,), (0.5,)),
     ("ankle", "shank", "foot", "EX EY", (0.0, 0.0, -SHANK), IDENTITY_WXYZ, (-25, -35), (25, 50), (0, -0.25)),
@@ -110,7 +110,7 @@ def humanoid(height: float = 1.7, mass: float = 70.0) -> Mechanism:
     `chest`, `head`, `eyes` (x is the gaze direction), and on the left side `left_upper_arm`, `left_forearm`,
     `left_hand`, `left_thigh`, `left_shank`, `left_foot`. The links of the right side begin with `right_`. The frame of
     a link is at its joint to the parent link. If all joint values are zero, no link is rotated, and arms and
-    legs point straight down. In hips and shoulders EX is twist, EY roll and EZ pitch. With both feet and both hands
+    legs point straight down. In hips and shoulders EX is yaw, EY roll and EZ pitch. With both feet and both hands
     fixed, 37 - 24 = 13 dofs remain.
 
     Args:

@@ -68,7 +68,7 @@ def multiply_by_slot_matrix(like, work, first_slot, x, y, z):
 
 @inline
 def rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2):
-    """Return the Jacobian, row by row, of minus the rotation vector r = (e3, e4, e5) by a rotation w of the tip.
+    """Return the Jacobian, row by row, of minus the rotation vector r = (e3, e4, e5) for a rotation w of the tip.
 
     r is the rotation from the tip to the target. The rotation w changes -r by w + r x w / 2 + c r x (r x w), where c is
     `even_factor`. `factor` and `half_cosine2` are results of `rotation_log_factor`.
@@ -86,17 +86,19 @@ def rotation_vector_jacobian(e3, e4, e5, factor, half_cosine2):
 
 @inline
 def axis_jacobian(dx, dy, dz, factor):
-    """Return the Jacobian, row by row, of the scaled components (dx, dy) of a unit vector d by a rotation of d.
+    """Return the Jacobian, row by row, of the scaled components (dx, dy) of a unit vector d for a rotation of d.
 
     The components are scaled so that their length is the angle from z to d. `factor` is angle / (2 sin angle).
     """
     sine2 = dx * dx + dy * dy
-    angle_by_sine = 2.0 * factor
-    factor_slope = where_less(sine2, 1e-6, -1.0 / 3.0, (angle_by_sine * dz - 1.0) / where_less(sine2, 1e-6, 1.0, sine2))
+    angle_over_sine = 2.0 * factor
+    factor_slope = where_less(
+        sine2, 1e-6, -1.0 / 3.0, (angle_over_sine * dz - 1.0) / where_less(sine2, 1e-6, 1.0, sine2)
+    )
     zero = 0.0 * sine2
     return (
-        factor_slope * dx * dy, angle_by_sine * dz - factor_slope * dx * dx, zero - angle_by_sine * dy,
-        factor_slope * dy * dy - angle_by_sine * dz, zero - factor_slope * dx * dy, angle_by_sine * dx,
+        factor_slope * dx * dy, angle_over_sine * dz - factor_slope * dx * dx, zero - angle_over_sine * dy,
+        factor_slope * dy * dy - angle_over_sine * dz, zero - factor_slope * dx * dy, angle_over_sine * dx,
         zero, zero, zero,
     )  # fmt: skip
 
@@ -250,7 +252,7 @@ def solve_ldlt6(
 
 DAMPING_GROWTH, MAX_DAMPING_RATIO, MIN_DAMPING = 4.0, 1e3, 1e-12
 """Factor on the damping ratio (damping / cost) after a rejected trial; the damping ratio above which an attempt ends;
-the damping that is added to each step.
+the constant that is added to the damping.
 
 A larger DAMPING_GROWTH needs fewer rejected trials, but later steps are shorter, since the ratio does not decrease
 within an attempt. A larger MAX_DAMPING_RATIO spends more iterations on attempts that rarely succeed."""
@@ -337,9 +339,9 @@ def chain_forward_kinematics(like, model, work):
 def iterate(like, model, work, work_alias):
     """Evaluate the trial of every lane, accept or reject it, and compute the next trial.
 
-    t0 to t8 are the rotation of the target, row by row. e0 to e5 are the residual, j0 to j5 a column of J, a00 to a55
-    the matrix J J' + damping, y0 to y5 its solution. New numbers are selected where new_cost < old_cost, stored numbers
-    elsewhere.
+    t0 to t8 are the rotation of the last link at the target (without that of the tool), row by row. e0 to e5 are the
+    residual, j0 to j5 a column of J, a00 to a55 the matrix J J' + damping, y0 to y5 its solution. New numbers are
+    selected where new_cost < old_cost, stored numbers elsewhere.
     """
     lanes = lanes_of(like)
     column_count = int(model[N_COLUMNS])

@@ -45,6 +45,7 @@ def solve_target(work, X, q0, mode, key, q):
     workspace_offset = table_offset + int(work[TABLE_SIZE])
     model, workspace, report = work[:table_offset], work[workspace_offset:], work[len(work) - REPORT_FLOATS :]
     table = work[table_offset:workspace_offset].view(np.float32)
+    # 0.0 selects a single lane; the workspace is passed twice, see `search_targets`
     search_targets(0.0, model, table, workspace, workspace, X.reshape(16), q0, mode, key, q, report)
     if report[0] != SOLVED:
         return -1 if report[0] == NOT_SOLVED else -2

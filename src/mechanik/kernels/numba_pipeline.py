@@ -49,7 +49,8 @@ ALLOCATIONS_PER_COLLECTION = 50_000
 """Threshold of the garbage collector while a kernel compiles; trades memory for compile time.
 
 The largest kernel takes 26 s to compile with a threshold of 700 (the default of Python 3.11), 24 s with 10,000 and 23 s
-without any collection. Without any collection, compiling with Numba's default pipeline takes 1.6 times the memory.
+without any collection. Collection is not switched off, since memory would grow: with Numba's default pipeline to 1.6
+times.
 """
 
 

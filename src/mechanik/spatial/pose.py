@@ -211,7 +211,7 @@ class Pose:
         wxyz: quaternion (4,), of any norm except zero.
 
     Attributes:
-        position: (3,), in the outer frame.
+        position: (3,), in the reference frame.
         wxyz: canonical unit quaternion (4,).
 
     Raises:
@@ -247,7 +247,7 @@ class Pose:
         """Convert a pose matrix, (4, 4); raises `ShapeError` for a batch, and the errors of `as_pose_matrix`.
 
         Args:
-            X: (4, 4), rotation and position in the outer frame.
+            X: (4, 4), rotation and position in the reference frame.
         """
         M = as_pose_matrix(X)
         if M.ndim != 2:
@@ -265,14 +265,14 @@ class Pose:
         return Pose(-quaternion.rotate(wxyz, self.position), wxyz)
 
     def apply(self, points: ArrayLike) -> Array:
-        """Transform points (..., 3) from this pose's frame to the outer frame."""
+        """Transform points (..., 3) from this pose's frame to the reference frame."""
         return apply(self.matrix, points)
 
     def isclose(self, other_pose: Pose, tolerance: float = 1e-9) -> bool:
         """Return whether positions (in their unit) and orientations (rad) differ by at most `tolerance`.
 
         Args:
-            other_pose: the pose to compare with, in the same outer frame.
+            other_pose: the pose to compare with, in the same reference frame.
             tolerance: largest distance, and largest angle in rad.
         """
         distance = np.linalg.norm(self.position - other_pose.position)

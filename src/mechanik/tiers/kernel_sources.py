@@ -136,8 +136,8 @@ KernelFunctions = dict[str, Callable[..., Any]]
 INDEX_VIEWS = (KernelArgument("i8", 1),)
 """Types of the arrays that plain functions access as memory views by default."""
 FLOAT_VIEWS = (*INDEX_VIEWS, KernelArgument("f8", 1))
-"""Types of the arrays that plain functions of `MEMORY_VIEW_MODULES` access as memory views."""
-MEMORY_VIEW_MODULES = ("descent", "dense_evaluation")
+"""Types of the arrays that plain functions of `FLOAT_VIEW_MODULES` access as memory views."""
+FLOAT_VIEW_MODULES = ("descent", "dense_evaluation")
 """Kernel modules that access their float tables element by element, which is faster with memory views."""
 REAL_TYPES: tuple[type, ...] = (float, int, np.floating, np.integer)
 
@@ -151,7 +151,7 @@ def declared_kernels(module: str) -> dict[str, Kernel]:
 @functools.cache
 def plain_functions(module: str) -> dict[str, Callable[..., Any]]:
     """Return the kernels of a kernel module as plain Python functions, by name."""
-    views = FLOAT_VIEWS if module in MEMORY_VIEW_MODULES else INDEX_VIEWS
+    views = FLOAT_VIEWS if module in FLOAT_VIEW_MODULES else INDEX_VIEWS
     return {name: _with_argument_checks(name, kernel, views) for name, kernel in declared_kernels(module).items()}
 
 

@@ -10,10 +10,10 @@ elements of the format, a file may contain a block that other tools ignore:
       <values joint="base" values="0 0 1 0.1 0.2 0.3" wxyz="0.98 0.03 0.11 0.14"/>
     </mechanik>
 
-The block may also contain gears, racks and joint constraints, see `sidecar.py`. <values> contains the value of each
-dof of a joint, m or rad. For a floating joint it also contains the quaternion `wxyz`, if the angles are less precise. A
-joint without <values> is at zero, or at the limit nearest to zero. The values of a joint that closes a loop follow from
-the poses of its links; its <values> only select between equivalent angles.
+The block may also contain gears, racks and joint constraints, see `sidecar.py`. <values> contains the value of each dof
+of a joint, m or rad. For a floating joint it also contains the quaternion `wxyz`, if the angles do not give exactly
+this quaternion. A joint without <values> is at zero, or at the limit nearest to zero. The values of a joint that closes
+a loop follow from the poses of its links; its <values> only select between equivalent angles.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ def apply_mimic(specs: Sequence[UrdfJoint], joints: Mapping[str, Joint]) -> None
 
 
 def has_conflicting_limits(coupling: Coupling) -> bool:
-    """Return whether the limits of a mimic joint leave its leader, which has a range of motion, no range at all."""
+    """Return whether the limits of a mimic joint and of its leader, which has a range of motion, exclude each other."""
     lower, upper = coupling.leader.limits(coupling.leader_dof)
     required_lower, required_upper = coupling.limits_for_leader()
     return lower < upper and max(lower, required_lower) >= min(upper, required_upper)
@@ -323,7 +323,7 @@ def joint_value_elements(name: str, joint: Joint, dof_joints: Mapping[DoF, str])
 
 
 def _is_default_value(joint: Joint, dof: DoF, value: float) -> bool:
-    # if limits of mimic joints contradict each other, the clamped value depends on the order of reading
+    # if the limits of a mimic joint and its leader exclude each other, the value depends on the order of reading
     couplings = [coupling for coupling in joint._mimic_couplings if coupling.leader_dof is dof]
     return value == joint._clamp(dof, 0.0) and not any(has_conflicting_limits(coupling) for coupling in couplings)
 
@@ -341,7 +341,7 @@ def _has_default_values(joint: Joint) -> bool:
 
 
 def _exact_values(joint: Joint) -> Array:
-    """Return all six values; the angles of a spherical joint are recomputed if its quaternion is more precise."""
+    """Return all six values; the angles of a spherical joint are recomputed if they do not give it to 1e-15 rad."""
     values = np.array(joint._values)
     if joint.has_quaternion and quaternion.angle_between(_wxyz_from_values(values), joint.rotation_wxyz) > 1e-15:
         stored_angles = values[[5, 4, 3]]
@@ -387,7 +387,7 @@ def set_joint_values(nodes: dict[str, XmlNode], joints: Mapping[str, Joint]) -> 
 
 
 def _set_independent_values(joint: Joint, name: str, node: XmlNode) -> None:
-    """Check the values and assign them directly, because the setters may change the last bit."""
+    """Check the values and set them to the last bit; `_assign` updates the quaternion, but may change the last bit."""
     values_by_dof = dict(zip(joint.dof, _read_values(joint, name, node), strict=True))
     for dof, value in values_by_dof.items():
         lower, upper = joint.limits(dof)

@@ -24,7 +24,8 @@ from mechanik.spatial.array import Array
 SIDE_SUFFIX, LOWER_SUFFIX, UPPER_SUFFIX = ".side", ".lower", ".upper"
 """Name suffixes of the three parts of a capsule."""
 MATCH_TOLERANCE = 1e-9
-"""m, times 1 + largest coordinate (m); parts of a capsule that deviate more were moved and stay separate."""
+"""Tolerance of the position of a part (m), times 1 + its largest coordinate. Parts of a capsule that deviate more were
+moved and stay separate."""
 
 
 def split_capsules(instances: Iterable[ShapeInstance], name_prefix: str) -> list[ShapeInstance]:
@@ -84,7 +85,7 @@ def _join_capsule_parts(instances: Sequence[ShapeInstance], name_prefix: str) ->
 
 
 def _is_same_part(instance: ShapeInstance, part: ShapeInstance) -> bool:
-    """Compare two shapes up to rounding; the rotation is ignored, because it has no meaning for a sphere."""
+    """Compare two shapes up to rounding; the rotation, which the cylinder defines, is ignored."""
     if (instance.shape, instance.name, instance.material) != (part.shape, part.name, part.material):
         return False
     deviation = np.abs(instance.pose.position - part.pose.position).max()
@@ -296,15 +297,15 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
 
 def _short_rpy_candidates(rpy: Array) -> Iterator[Array]:
     """Iterate over rpy triples of nearly the same rotation: two equivalent triples, each first with few digits."""
-    degrees_45 = np.pi / 4  # rad
+    quarter_pi = np.pi / 4  # rad
     equivalent_rpy = np.array([rpy[0] - np.copysign(np.pi, rpy[0]), np.copysign(np.pi, rpy[1]) - rpy[1], 0.0])
     equivalent_rpy[2] = rpy[2] - np.copysign(np.pi, rpy[2])
     for triple in (rpy, equivalent_rpy):
         for decimals in (6, 9, 12, 14, 15):
             # multiples of 45 degrees keep all digits, because rounded angles would not give the exact rotation
-            multiples = np.round(triple / degrees_45)
-            is_multiple = np.abs(triple - multiples * degrees_45) < 10.0**-decimals
-            yield np.where(is_multiple, multiples * degrees_45, np.round(triple, decimals)) + 0.0
+            multiples = np.round(triple / quarter_pi)
+            is_multiple = np.abs(triple - multiples * quarter_pi) < 10.0**-decimals
+            yield np.where(is_multiple, multiples * quarter_pi, np.round(triple, decimals)) + 0.0
         yield triple
 
 

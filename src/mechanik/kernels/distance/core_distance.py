@@ -37,7 +37,7 @@ from .gjk_epa import (
     MAX_CORNERS,
     MAX_FACES,
     difference_support,
-    expand_until,
+    expand_to_tolerance,
     first_polytope,
     gjk_distance,
     support_point,
@@ -475,7 +475,7 @@ def core_penetration(a, U, b, V, T, W):
     for pass_index in range(0 if is_round else 1, 2):
         if face_count > 0:
             depth_ratio = FIRST_DEPTH_RATIO if pass_index == 0 else 0.0
-            corner_count, face_count = expand_until(
+            corner_count, face_count = expand_to_tolerance(
                 a, U, b, V, T, C, F, N, E, best_direction, corner_count, face_count, size, depth_ratio
             )
         for f in range(-1, face_count + 2):

@@ -15,8 +15,8 @@ weight of the corner in the nearest point. The newest corner is the last. In exa
 has a positive weight in the nearest point, so only the subsimplices that contain it are compared. All subsimplices are
 compared only if the distance does not decrease measurably (`stable_subsimplex`). Each subsimplex has a point nearest to
 the origin; of those in the interior of their subsimplex, the nearest is selected. This is slower than
-a search of the Voronoi regions, but robust for flat simplices: if a subsimplex is too flat to have such a point, one of
-its edges has it.
+a search of the Voronoi regions, but robust for flat simplices: if a triangle or tetrahedron is too flat to compute its
+nearest point, one of its edges contains this point.
 
 EPA (expanding polytope algorithm, van den Bergen, 2001): the translation that separates overlapping cores along a unit
 vector n has the length h(n), the support function of A - B. A polytope inside A - B is expanded where it is nearest to
@@ -227,8 +227,8 @@ def nearest_subsimplex(W, n, previous_square):
 def stable_subsimplex(W, n):
     """Reduce a simplex like `nearest_subsimplex`, if the distances differ too little to compare subsimplices.
 
-    A far corner rotates the nearest point slightly without a measurable decrease of the distance. So the criterion
-    is instead that no corner is nearer to the origin along the direction of the nearest point.
+    A far new corner may change the direction to the nearest point slightly, without a measurable decrease of the
+    distance. So the criterion is instead that no corner is nearer to the origin along the direction of the nearest point.
     """
     largest_excess, corner_count, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
     for p in range(n):
@@ -573,7 +573,7 @@ def first_polytope(a, U, b, V, T, C, F, N, E, best_direction):
 
 
 @subroutine
-def expand_until(a, U, b, V, T, C, F, N, E, best_direction, n, face_count, size, depth_ratio):
+def expand_to_tolerance(a, U, b, V, T, C, F, N, E, best_direction, n, face_count, size, depth_ratio):
     """Expand a polytope until the bounds of the depth are close or the arrays are full.
 
     Args:

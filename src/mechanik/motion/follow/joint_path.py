@@ -162,7 +162,7 @@ class Path:
     def densify(self, step: float = COLLISION_CHECK_STEP) -> Path:
         """Insert waypoints on the straight segments, so that no dof changes by more than `step` between two waypoints.
 
-        The projection of loops and joint constraints may make a change larger than `step`.
+        Closing the loops and meeting the joint constraints may make a change larger than `step`.
 
         Args:
             step: rad or m, above 0.

@@ -537,7 +537,7 @@ class BackgroundSolver:
             if self._new_q is not None:
                 tick_solver.move(self._new_q)
             elif self._has_changes:
-                tick_solver.wake()
+                tick_solver.reset_progress()
             self._has_changes, self._new_q, self._is_busy = False, None, True
             targets, tag = tick_solver.targets(), self._tag
         start_time, solution, failure = thread_clock(), None, self._build_error

@@ -152,19 +152,22 @@ class TickSolver:
         self.q = self._moved_q = q
         # the fast path to the kernel has no time limit; it is used while solves are much faster than their budget
         self._is_fast = False
-        self.wake()
+        self.reset_progress()
 
-    def wake(self) -> None:
+    def reset_progress(self) -> None:
         """Reset the history of ticks after a change."""
         self.is_at_rest, self._best_error, self._ticks_without_improvement, self._budget_ratio = False, math.inf, 0, 1.0
 
     def move(self, q: Array) -> None:
         """Continue from q (nq,)."""
         self.q = self._moved_q = q
-        self.wake()
+        self.reset_progress()
 
     def targets(self) -> Targets | None:
-        """Return the current targets for `tick` and `step`."""
+        """Return the current targets for `tick` and `step`.
+
+        Without goals, the first objective is a rest pose, and its target is q of the last `move`.
+        """
         if not self.has_no_goals or self.solver is None:
             return self.target_store.solver_targets()
         further_count = len(self.solver.objectives) - 1
@@ -240,7 +243,7 @@ class TickRate:
 
 
 def transfer_q(names: Sequence[str], q: Array, mechanism: Mechanism) -> Array:
-    """Transfer q (nq,) of the mechanism before an edit to the mechanism as it is now, by names of the entries of q.
+    """Convert a q (nq,) from before an edit of the mechanism to the entries of q after it, by their names.
 
     Entries with new names have their current value in the mechanism.
 

@@ -109,7 +109,7 @@ MAX_TRIANGLES = 1_000_000
 """Largest number of triangles of mesh files in total, where a mesh counts each time it is used; this gives a file of 20
 to 50 MB, which viewers still display smoothly."""
 MAX_FILE_BYTES = 256 * 2**20
-"""Bytes; larger mesh files are not read."""
+"""Bytes; larger mesh files are left out, as missing ones are."""
 MAX_COORDINATE = 1e9
 """m; meshes with larger coordinates in the frame of their link are omitted."""
 

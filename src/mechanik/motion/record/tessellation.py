@@ -125,7 +125,7 @@ def _orient_outwards(triangles: Array, centre: Array) -> Array:
 
 
 def _flat_shaded_mesh(triangles: Array) -> TriangleMesh:
-    """Return a mesh of triangles (T, 3, 3) with separate corners and flat normals, without degenerate triangles."""
+    """Return a mesh of the triangles (T, 3, 3) that are not degenerate; they share no points and have flat normals."""
     normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
     areas = np.linalg.norm(normals, axis=1)
     has_area = areas > 0
