@@ -228,7 +228,7 @@ def stable_subsimplex(W, n):
     """Reduce a simplex like `nearest_subsimplex`, if the distances differ too little to compare subsimplices.
 
     A far new corner may change the direction to the nearest point slightly, without a measurable decrease of the
-    distance. So the criterion is instead that no corner is nearer to the origin along the direction of the nearest point.
+    distance. So the criterion is that no corner is nearer to the origin along the direction of the nearest point.
     """
     largest_excess, corner_count, i, j, k, u, v = -math.inf, 1, 0, 0, 0, 0.0, 0.0
     for p in range(n):
