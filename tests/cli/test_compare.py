@@ -30,6 +30,15 @@ def test_compare_prints_a_table_and_an_overview_and_writes_files(capsys, tmp_pat
     assert "| lm |" in files[2].read_text(encoding="utf-8")
 
 
+def test_compare_writes_to_the_home_folder(capsys, tmp_path, monkeypatch):
+    """Once the whole comparison ran, and then the file ~/table.md could not be written."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    code, _, err = run(capsys, *SHORT, "--csv", "~/records.csv", "--html", "~/report.html", "--markdown", "~/table.md")
+    assert code == 0, err
+    assert {path.name for path in tmp_path.iterdir()} == {"records.csv", "report.html", "table.md"}
+
+
 def test_compare_accepts_a_user_file_and_a_link(capsys):
     arguments = ["gallery:scara", "--quick", "--targets", "3", "--tasks", "point", "--solvers", "lm"]
     code, out, _ = run(capsys, *arguments)

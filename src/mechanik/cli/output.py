@@ -115,6 +115,8 @@ def fits_terminal(table: Table) -> bool:
 
 def format_number(value: float, digits: int = 4) -> str:
     """Format a number with `digits` decimals, from 1e6 on in scientific notation; zero has no sign."""
+    if math.isnan(value):
+        return "nan"
     if not math.isfinite(value):
         return "-inf" if value < 0 else "inf"
     text = f"{value:.{digits}f}" if abs(value) < 1e6 else f"{value:.{digits}e}"

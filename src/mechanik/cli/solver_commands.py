@@ -144,8 +144,7 @@ def compare(
     """
     from mechanik import comparison
 
-    for name in (csv, html, markdown):
-        _check_folder(name)
+    csv, html, markdown = (_output_path(name) for name in (csv, html, markdown))
     if STANDARD_INPUT in files and len(files) > 1:
         raise UsageError("compare either standard input or files, not both")
     result = comparison.compare(
@@ -197,15 +196,20 @@ def _split_names(arguments: list[str] | None) -> list[str] | None:
     return None if arguments is None else [word for argument in arguments for word in argument.split(",") if word]
 
 
-def _check_folder(name: str | None) -> None:
-    """Raise `UsageError` if an output path is a folder, or its folder does not exist."""
+def _output_path(name: str | None) -> str | None:
+    """Return the path of an output file with the home folder for ~; None for None.
+
+    Raises:
+        UsageError: the path is a folder, or its folder does not exist.
+    """
     if name is None:
-        return
+        return None
     path = Path(name).expanduser()
     if path.is_dir():
         raise UsageError(f"{name} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise UsageError(f"{name} cannot be written: there is no folder {path.parent}")
+    return str(path)
 
 
 def _typed_arguments() -> list[str]:
