@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from mechanik.errors import InvalidOperation
-from mechanik.spatial.array import Array
 from mechanik.studio.messages.message_codec import DRAG_DOF, DRAG_GOAL, DRAG_OBSTACLE, LINK_DRAG_GOAL, DragUpdate
 from mechanik.studio.session.broadcast import Broadcaster, SharedParts, SolverSessionInstaller
 from mechanik.studio.session.edit_state import EditState
@@ -100,16 +99,10 @@ class UndoSteps:
 DRAG_KINDS = {DRAG_GOAL: "goal", DRAG_DOF: "dof", DRAG_OBSTACLE: "obstacle"}
 """Kind of the dragged object, by its code in a drag update."""
 DRAG_KIND_CODES = {kind: code for code, kind in DRAG_KINDS.items()}
-GoalListener = Callable[[int, Array], None]
-"""Receives the number of a goal that a page drags, and its pose in the world, (4, 4)."""
 
 
 class Dragging:
-    """Drags of goals, links, dofs and obstacles; call with the session's lock held.
-
-    Attributes:
-        goal_listeners: called after each drag update of a goal.
-    """
+    """Drags of goals, links, dofs and obstacles; call with the session's lock held."""
 
     def __init__(
         self, shared: SharedParts, broadcaster: Broadcaster, obstacles: ObstacleEditor, undo: UndoSteps
@@ -117,7 +110,6 @@ class Dragging:
         self._state, self._history, self._output = shared.state, shared.history, shared.output
         self._background = shared.background
         self._broadcaster, self._obstacles, self._undo = broadcaster, obstacles, undo
-        self.goal_listeners: list[GoalListener] = []
 
     def drag_to(self, update: DragUpdate) -> None:
         """Apply a drag update; state frames that include the update have its tag, or that of a newer one.
@@ -146,8 +138,6 @@ class Dragging:
         else:
             goal = active.edit_state.goal(update.number)
             self._background.set_targets(active, active.move_goals([goal.with_pose_numbers(update.values)]))
-            for listener in tuple(self.goal_listeners):
-                listener(update.number, active.edit_state.goal(update.number).X)
 
     def start_drag(self, drag: Drag, label: str, edit_state: EditState | None = None) -> None:
         """Start a drag; all changes until `end_drag` are a single undo step.
@@ -194,8 +184,3 @@ class Dragging:
             self._undo.push(step.label, step.snapshot_before)
         self._broadcaster.broadcast_goals()
         self._output.broadcast(self._history.info())
-
-    def add_goal_listener(self, listener: GoalListener) -> Callable[[], None]:
-        """Call `listener` after each drag update of a goal; return a function that removes the listener."""
-        self.goal_listeners.append(listener)
-        return lambda: self.goal_listeners.remove(listener) if listener in self.goal_listeners else None

@@ -21,7 +21,7 @@ from mechanik.studio.session.background_solvers import AlternativeSearch, Backgr
 from mechanik.studio.session.broadcast import Broadcaster, PageOutput, SharedParts, SolverSessionInstaller
 from mechanik.studio.session.collision_monitor import CollisionMonitor
 from mechanik.studio.session.default_goals import DefaultGoal
-from mechanik.studio.session.dragging import Dragging, GoalListener, UndoSteps
+from mechanik.studio.session.dragging import Dragging, UndoSteps
 from mechanik.studio.session.edit_state import EditState, InteractiveGoal, PoseLike
 from mechanik.studio.session.loaded_model import ModelSource
 from mechanik.studio.session.model_loading import ModelLoader
@@ -393,14 +393,6 @@ class Session:
         """Remove a goal."""
         with self.lock:
             self.editor.remove_goal(number)
-
-    def on_goal_dragged(self, listener: GoalListener) -> Callable[[], None]:
-        """Call `listener` after each drag update of a goal, with its number and its pose (4, 4) in the world.
-
-        Returns:
-            A function that removes the listener.
-        """
-        return self.dragging.add_goal_listener(listener)
 
     def add_objective(self, *objectives: Objective) -> None:
         """Add objectives that are not shown as goals; an objective of the same name is replaced.
