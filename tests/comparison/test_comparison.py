@@ -114,7 +114,7 @@ def test_outcome_of_an_attempt_is_deterministic(short):
 
     def outcomes(comparison):
         attempts = [record for record in comparison.records if record.kind in (ATTEMPT, TRACK)]
-        return {(*record.case_key, record.target): (record.verified, record.iterations) for record in attempts}
+        return {(*record.run_key, record.target): (record.verified, record.iterations) for record in attempts}
 
     before, after = outcomes(short), outcomes(again)
     shared = before.keys() & after.keys()

@@ -28,7 +28,7 @@ ATTEMPT, TRACK, BRANCH, CURVE, CALL = "attempt", "track", "branch", "curve", "ca
 REFERENCE, UNSUPPORTED = "reference", "unsupported"
 """Kinds of records.
 
-- attempt: all attempts on a target.
+- attempt: the first attempt on a target, and the totals of all attempts within the time budget.
 - track: an attempt on a point of a path.
 - branch: an attempt from another start, to find further solutions of a target.
 - curve: the convergence curve over several targets.
@@ -77,7 +77,7 @@ class BenchmarkRecord:
 
     Example:
         >>> record = mk.comparison.BenchmarkRecord(kind="attempt", robot="7r", task="pose", solver="lm", verified=True)
-        >>> record.case_key
+        >>> record.run_key
         ('7r', 'pose', 'lm')
     """
 
@@ -109,7 +109,7 @@ class BenchmarkRecord:
     note: str = ""
 
     @property
-    def case_key(self) -> tuple[str, str, str]:
+    def run_key(self) -> tuple[str, str, str]:
         """Robot, task and solver: the key of the table row of the record."""
         return self.robot, self.task, self.solver
 

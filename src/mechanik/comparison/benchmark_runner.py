@@ -662,10 +662,10 @@ def _records_to_resume(
             "it, or omit resume to start again"
         )
     # the records of the last run in a partial file may be incomplete
-    last_key = records[-1].case_key if records and partial_file.exists() else None
+    last_key = records[-1].run_key if records and partial_file.exists() else None
     finished_solvers: dict[tuple[str, str], set[str]] = {}
     for record in records:
-        if record.kind != REFERENCE and record.case_key != last_key:
+        if record.kind != REFERENCE and record.run_key != last_key:
             finished_solvers.setdefault((record.robot, record.task), set()).add(record.solver)
     finished_cases = {key for key, solver_names in finished_solvers.items() if set(solvers) <= solver_names}
     return [

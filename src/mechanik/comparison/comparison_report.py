@@ -515,8 +515,8 @@ def _sort_keys(row: ComparisonRow) -> list[float | None]:
     return [
         None, row.trials, row.first_attempt_share, row.within_budget_share, row.iterations, row.iteration_seconds,
         row.call_seconds,
-        row.median_seconds, row.p99_seconds, row.position, row.rotation, row.violations, row.false_claims, jumps,
-        row.optimality, branch_share,
+        row.median_seconds, row.p99_seconds, row.position_error, row.rotation_error, row.violations, row.false_claims,
+        jumps, row.optimality, branch_share,
     ]  # fmt: skip
 
 

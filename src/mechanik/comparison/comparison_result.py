@@ -77,7 +77,7 @@ class ComparisonRow:
         iteration_seconds: time of an attempt minus `call_seconds`, per iteration; median, s.
         median_seconds, p99_seconds: median and 99th percentile of the processor time to a verified solution, s; a
             failure counts as infinite. Out of reach: time of one attempt.
-        position, rotation: medians of the errors after one attempt, as the verification computes them; m and rad.
+        position_error, rotation_error: medians of the verified errors after one attempt; m and rad.
         false_claims: number of first attempts with a reported success that the verification does not confirm.
         violations, worst_violation: number of first attempts that end outside the limits, and the largest violation;
             m or rad.
@@ -107,8 +107,8 @@ class ComparisonRow:
     iteration_seconds: float | None = None
     median_seconds: float | None = None
     p99_seconds: float | None = None
-    position: float | None = None
-    rotation: float | None = None
+    position_error: float | None = None
+    rotation_error: float | None = None
     false_claims: int = 0
     violations: int = 0
     worst_violation: float = 0.0
@@ -137,7 +137,7 @@ def summarise(records: Iterable[BenchmarkRecord]) -> tuple[ComparisonRow, ...]:
     known_branches: dict[tuple[str, str, int], set[int]] = {}
     for record in records:
         if record.kind != REFERENCE:
-            records_by_case.setdefault(record.case_key, []).append(record)
+            records_by_case.setdefault(record.run_key, []).append(record)
         if record.task == OUT_OF_REACH and record.target >= 0:
             target_key = (record.robot, record.task, record.target)
             distances = [distance for distance in (record.distance, record.budget_distance) if not math.isnan(distance)]
@@ -145,8 +145,8 @@ def summarise(records: Iterable[BenchmarkRecord]) -> tuple[ComparisonRow, ...]:
         if record.kind == BRANCH and record.branch >= 0:
             known_branches.setdefault((record.robot, record.task, record.target), set()).add(record.branch)
     return tuple(
-        _make_row(case_key, case_records, least_distances, known_branches)
-        for case_key, case_records in records_by_case.items()
+        _make_row(run_key, case_records, least_distances, known_branches)
+        for run_key, case_records in records_by_case.items()
     )
 
 
@@ -160,7 +160,7 @@ def nearest_rank(values: Sequence[float], share: float) -> float | None:
 
 
 def _make_row(
-    case_key: tuple[str, str, str],
+    run_key: tuple[str, str, str],
     records: Sequence[BenchmarkRecord],
     least_distances: dict[tuple[str, str, int], float],
     known_branches: dict[tuple[str, str, int], set[int]],
@@ -168,16 +168,19 @@ def _make_row(
     """Summarise the records of a solver on a task of a robot.
 
     Args:
-        case_key: robot, task and solver.
+        run_key: robot, task and solver.
         least_distances: smallest known distance by robot, task and target; m.
         known_branches: branches that all solvers found, by robot, task and target.
     """
-    robot, task, solver = case_key
+    robot, task, solver = run_key
     unsupported_reason = next((record.note for record in records if record.kind == UNSUPPORTED), "")
     attempts = [record for record in records if record.kind in (ATTEMPT, TRACK)]
     if unsupported_reason or not attempts:
         return ComparisonRow(
-            robot=robot, task=task, solver=solver, unsupported_reason=unsupported_reason or "no target was tried"
+            robot=robot,
+            task=task,
+            solver=solver,
+            unsupported_reason=unsupported_reason or "was not tried on any target",
         )
     optimality = None
     idle_seconds = next(
@@ -199,7 +202,7 @@ def _make_row(
             [record.in_budget for record in attempts],
         )
         seconds = [record.budget_seconds if record.in_budget else math.inf for record in attempts]
-    attempt_count, first_attempt_count, within_budget_count = (
+    attempt_count, first_success_count, budget_success_count = (
         len(attempts),
         sum(are_successes),
         sum(are_budget_successes),
@@ -213,10 +216,10 @@ def _make_row(
         task=task,
         solver=solver,
         trials=attempt_count,
-        first_attempt=first_attempt_count,
-        first_attempt_interval=wilson_interval(first_attempt_count, attempt_count),
-        within_budget=within_budget_count,
-        within_budget_interval=wilson_interval(within_budget_count, attempt_count),
+        first_attempt=first_success_count,
+        first_attempt_interval=wilson_interval(first_success_count, attempt_count),
+        within_budget=budget_success_count,
+        within_budget_interval=wilson_interval(budget_success_count, attempt_count),
         iterations=_median(
             [record.iterations for record, is_success in zip(attempts, are_successes, strict=True) if is_success]
         ),
@@ -224,8 +227,8 @@ def _make_row(
         iteration_seconds=_median(seconds_per_iteration),
         median_seconds=nearest_rank(seconds, 0.5),
         p99_seconds=nearest_rank(seconds, 0.99),
-        position=_median([record.position_error for record in attempts]),
-        rotation=_median([record.rotation_error for record in attempts if not math.isnan(record.rotation_error)]),
+        position_error=_median([record.position_error for record in attempts]),
+        rotation_error=_median([record.rotation_error for record in attempts if not math.isnan(record.rotation_error)]),
         false_claims=sum(record.reported_success and not record.verified for record in attempts),
         violations=sum(record.limit_violation > LIMIT_ROUNDING for record in attempts),
         worst_violation=max(record.limit_violation for record in attempts),
@@ -256,7 +259,7 @@ TABLE_COLUMNS: dict[str, str] = {
     "p99": "99th percentile of the processor time; the slowest if there are fewer than 100 targets",
     "error (m)": "verified position error after one attempt, median over all targets",
     "error (rad)": "verified rotation error after one attempt, median over all targets",
-    "off limits": "solutions outside the joint limits",
+    "outside limits": "solutions outside the joint limits",
     "false": "solutions that the solver reported as a success and the verification did not confirm",
     "jumps": "steps along paths that are more than 5 times the largest reference step of the path",
     "optimality": "out of reach: distance relative to the smallest known, median; inf: limits or loops are violated",
@@ -279,8 +282,8 @@ def row_cells(row: ComparisonRow) -> list[str]:
         _format_optional(row.call_seconds, "{:.0f}", 1e6),
         format_seconds(row.median_seconds),
         format_seconds(row.p99_seconds),
-        _format_optional(row.position, "{:.1e}"),
-        _format_optional(row.rotation, "{:.1e}"),
+        _format_optional(row.position_error, "{:.1e}"),
+        _format_optional(row.rotation_error, "{:.1e}"),
         _format_count(row.violations),
         _format_count(row.false_claims),
         _format_count(row.jumps, blank_zero=False),

@@ -65,7 +65,7 @@ def pack_problem(
         blocks: the blocks, sorted by stage.
         is_optional_stage: for each stage whether it is optional: success does not depend on it.
         length_unit: m; lengths are divided by it.
-        dof_weights: weight of the motion of each entry of v; 1 is the default.
+        dof_weights: mobility weight of each entry of v; a dof with a smaller weight moves less. 1 is the default.
         passive_sphericals: spherical joints whose rotation is computed after the solve.
     """
     moving_v = sorted({v for block in blocks for v in block.v_indices})

@@ -110,7 +110,9 @@ def make_collision_constraint(
         "name": "clearance",
         "level": 0 if has_levels and avoid_as == "limit" else level,
     }
-    if avoid_as == "cost":  # met if nothing collides; while something collides, the full clearance is the target
+    if avoid_as == "cost":
+        # met if nothing collides, since the tolerance is the clearance; the residual is measured from the full
+        # clearance
         objective_options |= {
             "tolerance": max(clearance_m, CLEARANCE_TOLERANCE),
             "angle_tolerance": max(clearance_m, CLEARANCE_TOLERANCE),

@@ -35,7 +35,7 @@ from mechanik.validation import as_rng
 
 
 class GeneralPath(FastPath):
-    """Solver that supports every argument of a call; calls of `_solve` in several threads run one after the other."""
+    """Solver that supports every argument of a call; only one thread solves at a time (`_exclusive`)."""
 
     def __init__(self, *arguments: Any) -> None:
         self._owner_thread = 0
@@ -104,7 +104,8 @@ class GeneralPath(FastPath):
             for subproblem in self._problem.subproblems
             for v in subproblem.passive_spherical_v
         ):
-            self._can_eliminate_spherical_joints = False  # spherical joints become columns, which can be locked
+            # the dofs of spherical joints then have columns, which can be locked
+            self._can_eliminate_spherical_joints = False
             self._compile(self._objectives)
         objectives = self._objectives_with_targets(targets)
         self._update_targets(objectives, q, options.rest_factor)

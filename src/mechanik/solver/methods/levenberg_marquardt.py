@@ -30,11 +30,12 @@ class LevenbergMarquardt(Method):
             quality of the linear model, as Levenberg and Marquardt do. A number: fixed; increased only if a step would
             increase the cost.
         largest_error, largest_angle_error: m and rad; larger errors of goals are clipped to this. Infinite by default.
-        perturbation: rad or characteristic lengths; size of a step away from a stationary pose, such as a straight arm.
-            0: no such step.
+        perturbation: rad or characteristic lengths; size of a step away from a stationary configuration, such as a
+            straight arm. 0: no such step.
         max_perturbations: maximum number of perturbations before a level ends. Large perturbations act like restarts:
             the solution may be on another branch.
-        svd: compute each step from eigenvalues instead of Cholesky's method; slower, same result within rounding.
+        svd: compute each step from the eigenvalues of J'J (squared singular values of J) instead of Cholesky's method;
+            slower, same result within rounding.
     """
 
     name: ClassVar[str] = "lm"

@@ -29,9 +29,10 @@ MAX_STARTS, SELF_MOTION_SAMPLES = 2000, 8
 STARTS_PER_BLOCK = 64
 """Number of starts in a block; later blocks of `all_solutions` have up to four times as many."""
 DESCENTS_WITHOUT_NEW_SOLUTION = 300
-"""The search stops after this number of successive solved descents without a new solution, or after twice the number of
-solved descents up to the last new solution if that is larger. A larger number costs time and misses fewer solutions: in
-40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to most others.
+"""The search stops when this many consecutive descents have ended at known solutions, or twice as many descents as had
+ended at solutions when the last new one was found, if that is more. A larger number costs time and misses fewer
+solutions: in 40 poses of random general 6R arms, 1.2 % of the starts led to the rarest solution, and 5 % or more to
+most others.
 """
 NEIGHBOUR_DISTANCE = 0.5
 """Scaled units (`constraint_system.py`); between two isolated solutions closer than this, a third is searched."""
@@ -43,7 +44,7 @@ elbow angles have no solution.
 """
 COLLISION_SAMPLE_FACTOR = 8
 """Factor for the samples per self-motion if collisions are checked, so that short collision-free parts are found."""
-DESCENTS_WITHOUT_NEW_CURVE = 48
+DESCENTS_WITHOUT_NEW_SOLUTION_ON_CURVES = 48
 """Number of successive solved descents without a new solution after which the search stops if there is a self-motion
 curve. Curves are few, and many descents end on each of them.
 """
@@ -168,7 +169,7 @@ def _add_from_starts(
         if len(pool.multi_dof_solutions) >= 16 * samples:
             break
         max_count_without_solution = (
-            DESCENTS_WITHOUT_NEW_CURVE
+            DESCENTS_WITHOUT_NEW_SOLUTION_ON_CURVES
             if pool.curves
             else max(DESCENTS_WITHOUT_NEW_SOLUTION, 2 * solved_count_at_last_solution)
         )
@@ -197,9 +198,10 @@ def _search_between(pool: SolutionPool, q0: Array) -> int:
 def collect_solutions(
     pool: SolutionPool, q0: Array, samples: int
 ) -> tuple[Array, Indices, list[SelfMotionCurve | None]]:
-    """Return the solutions (k, nq) of a pool inside the limits, with their components and the arcs of the components.
+    """Return the solutions (k, nq) of a pool inside the limits, the component of each (k,), and the arcs.
 
-    A component is an index (k,) into the list of arcs, which has None for a component without an arc.
+    A component is an isolated solution, an arc of a self-motion curve, or all solutions with two or more free dofs
+    together. The list has the arc of each component; None for a component that is no arc.
 
     Args:
         q0: (nq,) reference for full rotations and distances.
@@ -309,8 +311,8 @@ def nearest_solution(
 ) -> Array | None:
     """Return the solution (nq,) nearest to q0; None if no solution is found.
 
-    If a solution is isolated, the result is the nearest one of all solutions. Otherwise the results of the closed form
-    or of descents from many starts are moved along their self-motions to the point nearest to q0.
+    If a descent finds an isolated solution, the result is the nearest one of `all_solutions`. Otherwise the results of
+    the closed form or of descents from many starts are moved along their self-motions to the point nearest to q0.
 
     Args:
         max_attempts: maximum number of starts, if no solution is isolated.

@@ -247,10 +247,10 @@ def densify(constraints: ConstraintSystem, curve: SelfMotionCurve) -> SelfMotion
     s = ((np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[k])[:, None]
     a, b = t[k] * segment_lengths[k, None], t[(k + 1) % len(t)] * segment_lengths[k, None]
     cubic = (s**3 - 2 * s**2 + s) * a + (3 * s**2 - 2 * s**3) * u[k] + (s**3 - s**2) * b
-    corners = unwrap_along(constraints, coarse_q)
-    points = constraints.step(corners[k], cubic)
+    unwrapped_q = unwrap_along(constraints, coarse_q)
+    points = constraints.step(unwrapped_q[k], cubic)
     if not curve.is_closed:
-        points = np.concatenate([points, corners[-1:]])
+        points = np.concatenate([points, unwrapped_q[-1:]])
     q, error = constraints.project(points, steps=6)
     return SelfMotionCurve(q[error < RESIDUAL_TOLERANCE], curve.is_closed)
 
@@ -428,7 +428,7 @@ MAX_REJECTED_STEPS = 8
 def approach_along_self_motion(
     constraints: ConstraintSystem, q: Array, q0: Array, max_steps: int = MAX_APPROACH_STEPS
 ) -> Array:
-    """Move solutions `q` (K, nq) inside the limits along their self-motions as near to `q0` (nq,) as possible.
+    """Move solutions `q` (K, nq) along their self-motions as near to `q0` (nq,) as the limits allow.
 
     The descent is local: the result depends on the start.
 

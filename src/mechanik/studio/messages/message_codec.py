@@ -202,7 +202,7 @@ class StateHeader(NamedTuple):
     Attributes:
         kind: `STATE`.
         revision: revision of the `Model` that the state frame belongs to.
-        order: order of the `Goals` that the state frame belongs to.
+        order: number of the `Goals` event that lists the goals in the order of this state frame.
         sequence: number of the state frame in its layer, counted from 1 for each model and for each comparison.
         tag: tag of the newest `DragUpdate` that this state includes; 0: none. It is 0 in layers of compared methods.
         layer: 0 for the main solver, else the layer of a compared method.

@@ -318,7 +318,7 @@ class RemoveObstacle(PageRequest, frozen=True):
 class StartObstacleDrag(PageRequest, frozen=True):
     """Start to drag an obstacle; all binary frames until `EndDrag` are a single undo step.
 
-    Binary frames identify the obstacle by its index in the last `Obstacles` event.
+    Binary frames identify the obstacle by its index, at the start of the drag, in the `Obstacles` event.
     """
 
     obstacle: Name

@@ -60,7 +60,7 @@ class PlanarArmScene(AnimatedScene):
                 "Target",
                 "Radius of the circle, or half the length of the line.",
             ),
-            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
+            slider("speed", "Speed, cycles/s", 0.25, 0.0, 2.0, 0.05, "Target"),
         ]
 
     def build(self) -> None:
@@ -161,7 +161,7 @@ class ListArmScene(AnimatedScene):
             slider("y", "Target y, m", INITIAL_TARGET[1], -2.0, 2.0, 0.01, "Target"),
             slider("z", "Target z, m", INITIAL_TARGET[2], 0.0, 2.0, 0.01, "Target"),
             switch("circle", "Move the target on a circle", False, "Target"),
-            slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Target"),
+            slider("speed", "Speed, cycles/s", 0.2, 0.0, 2.0, 0.05, "Target"),
         ]
 
     def build(self) -> None:
@@ -302,7 +302,7 @@ class DhArmScene(AnimatedScene):
                 "Use a fixed step of 0.05 in the Jacobian transpose method.",
             ),
             choice("motion", "Motion", ("drag", "circle", "rotate"), "Goal", "What moves the goal."),
-            slider("speed", "Speed, rounds/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
+            slider("speed", "Speed, cycles/s", 0.2, 0.0, 2.0, 0.05, "Goal"),
         ]
 
     def build(self) -> None:

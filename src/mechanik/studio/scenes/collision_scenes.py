@@ -76,7 +76,7 @@ class BoxArmScene(AnimatedScene):
             slider("y", "Target y, m", 0.0, -25.0, 25.0, 0.05, "Target"),
             slider("z", "Target z, m", 0.0, -10.0, 25.0, 0.05, "Target"),
             switch("circle", "Move the target on a circle", False, "Target"),
-            slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Target"),
+            slider("speed", "Speed, cycles/s", 0.1, 0.0, 1.0, 0.01, "Target"),
         ]
 
     def build(self) -> None:
@@ -200,7 +200,7 @@ class TableScene(AnimatedScene):
             ),
             slider("post", "Post at y, m", 0.35, -0.6, 0.6, 0.01, "Obstacles"),
             switch("circle", "Move the goal on an ellipse", False, "Goal"),
-            slider("speed", "Speed, rounds/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
+            slider("speed", "Speed, cycles/s", 0.1, 0.0, 1.0, 0.01, "Goal"),
         ]
 
     def build(self) -> None:

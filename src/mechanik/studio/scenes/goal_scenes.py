@@ -38,7 +38,7 @@ class PartialGoalScene(AnimatedScene):
         dof_switches = [switch(name, title, True, "Constrained") for name, title in DOF_TITLES.items()]
         return [
             choice("motion", "Motion", ("drag", "translate", "rotate", "both"), "Goal", "What moves the goal."),
-            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
+            slider("speed", "Speed, cycles/s", 0.25, 0.0, 2.0, 0.05, "Goal"),
             slider("amplitude", "Amplitude", 0.5, 0.0, 1.5, 0.05, "Goal", "Parts of a large motion are out of reach."),
             *dof_switches,
         ]
@@ -124,7 +124,7 @@ class LookAtScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("fly", "drag"), "Target", "What moves the target."),
-            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Target"),
+            slider("speed", "Speed, cycles/s", 0.25, 0.0, 2.0, 0.05, "Target"),
             slider(
                 "distance",
                 "Distance, m",

@@ -43,7 +43,9 @@ class WalkerScene(AnimatedScene):
         return [
             choice("motion", "Motion", ("stand", "walk", "sway"), "Motion", "It walks on the spot, as on a treadmill."),
             slider("speed", "Speed, strides/s", 0.5, 0.0, 2.0, 0.05, "Motion"),
-            slider("stride", "Stride, m", 0.4, 0.0, 0.8, 0.02, "Motion", "Length of one step."),
+            slider(
+                "stride", "Step length, m", 0.4, 0.0, 0.8, 0.02, "Motion", "Distance that a foot moves on the ground."
+            ),
             slider("lift", "Lift, m", 0.25, 0.0, 0.6, 0.02, "Motion", "Height of the feet in a step."),
             *foot_switches,
         ]
@@ -134,7 +136,7 @@ class HumanoidScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "wave", "reach", "squat"), "Motion", "What moves the goals."),
-            slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Motion"),
+            slider("speed", "Speed, cycles/s", 0.4, 0.0, 2.0, 0.05, "Motion"),
             switch(
                 "keep_orientation",
                 "Keep the orientation of the hands",
@@ -221,7 +223,7 @@ class HumanoidScene(AnimatedScene):
                 })  # fmt: skip
 
     def make_readouts(self) -> list[str]:
-        # KeyError if the user has opened another mechanism, which may have no mass
+        # raises a KeyError, as `readouts` expects, if the user has opened another mechanism, which may have no mass
         self.session.mechanism.link("pelvis")
         x, y, z = centre_of_mass(self.session.mechanism, self.q)
         return [f"centre of mass: {x:+.3f} {y:+.3f} {z:+.3f} m"]
@@ -301,7 +303,7 @@ def jansen_walker(leg_count: int) -> Mechanism:
         if leader is None:
             leader = crank
         else:
-            # from the present values, which may differ from `leg_crank_angle` by full rotations
+            # an offset from the present values, since they may differ from `leg_crank_angle` by full rotations
             ratio = -1.0 if is_mirrored else 1.0
             crank.mimic(leader, ratio=ratio, offset=float(crank.values[0]) - ratio * float(leader.values[0]))
     half_width = LEG_SPACING * max(1, leg_count // 2) / 2
@@ -338,7 +340,9 @@ class JansenScene(AnimatedScene):
             choice("legs", "Legs", ("three pairs", "a pair", "one"), "Walker"),
             switch("walks", "Walk", True, "Walker", "Off: the body is fixed, and only the legs move."),
             switch("turns", "Rotate the crank", True, "Drive"),
-            slider("speed", "Speed, rounds/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Negative: the walker moves backwards."),
+            slider(
+                "speed", "Speed, revolutions/s", 0.25, -1.0, 1.0, 0.05, "Drive", "Negative: the walker moves backwards."
+            ),
         ]
 
     def build(self) -> None:

@@ -85,11 +85,11 @@ def coupler_points(lengths: Lengths, at: tuple[float, float], angles: Array, is_
     to_rocker_pivot = np.array([ground, 0.0]) - crank_tip
     distance = np.linalg.norm(to_rocker_pivot, axis=-1)
     cosine = (coupler**2 + distance**2 - rocker**2) / (2 * coupler * distance)
-    coupler_angle = np.arccos(np.clip(cosine, -1.0, 1.0))
-    heading = np.arctan2(to_rocker_pivot[:, 1], to_rocker_pivot[:, 0]) + (
-        coupler_angle if is_elbow_up else -coupler_angle
+    angle_to_diagonal = np.arccos(np.clip(cosine, -1.0, 1.0))
+    coupler_angle = np.arctan2(to_rocker_pivot[:, 1], to_rocker_pivot[:, 0]) + (
+        angle_to_diagonal if is_elbow_up else -angle_to_diagonal
     )
-    c, s = np.cos(heading), np.sin(heading)
+    c, s = np.cos(coupler_angle), np.sin(coupler_angle)
     x, y = crank_tip[:, 0] + at[0] * c - at[1] * s, crank_tip[:, 1] + at[0] * s + at[1] * c
     return np.stack([x, y, np.zeros_like(x)], axis=-1)
 
@@ -153,7 +153,7 @@ class FourBarScene(AnimatedScene):
             slider("along", "Pen along the coupler, m", 0.9, -1.0, 3.0, 0.02, "Pen"),
             slider("across", "Pen across the coupler, m", 0.6, -1.5, 1.5, 0.02, "Pen"),
             switch("turns", "Rotate the crank", True, "Drive"),
-            slider("speed", "Speed, rounds/s", 0.25, 0.0, 2.0, 0.05, "Drive"),
+            slider("speed", "Speed, revolutions/s", 0.25, 0.0, 2.0, 0.05, "Drive"),
         ]
 
     def build(self) -> None:
@@ -312,7 +312,7 @@ class CrankScene(AnimatedScene):
         return [
             choice("linkage", "Linkage", tuple(CRANK_LINKAGES), "Linkage"),
             switch("turns", "Rotate the crank", True, "Drive"),
-            slider("speed", "Speed, rounds/s", 0.25, -2.0, 2.0, 0.05, "Drive"),
+            slider("speed", "Speed, revolutions/s", 0.25, -2.0, 2.0, 0.05, "Drive"),
         ]
 
     def build(self) -> None:

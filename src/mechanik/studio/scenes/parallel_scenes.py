@@ -45,7 +45,7 @@ class HexapodScene(AnimatedScene):
     def make_controls(self) -> list[ControlInfo]:
         return [
             choice("motion", "Motion", ("drag", "gyrate", "rotate", "circle"), "Platform", "What moves the platform."),
-            slider("speed", "Speed, rounds/s", 0.4, 0.0, 2.0, 0.05, "Platform"),
+            slider("speed", "Speed, cycles/s", 0.4, 0.0, 2.0, 0.05, "Platform"),
             slider("amplitude", "Amplitude", 0.8, 0.0, 2.0, 0.05, "Platform", "Large motions exceed the limits."),
             slider("tilt_x", "Base tilt about x, °", 0.0, -20.0, 20.0, 0.5, "Base"),
             slider("tilt_y", "Base tilt about y, °", 0.0, -20.0, 20.0, 0.5, "Base"),
@@ -126,7 +126,7 @@ class DeltaScene(AnimatedScene):
                 "Half the width of the path. Where the path is out of reach, the platform comes as near as possible.",
             ),
             slider("height", "Height, m", 0.0, -0.12, 0.12, 0.01, "Path", "Height above the home position."),
-            slider("speed", "Speed, rounds/s", 0.5, 0.0, 3.0, 0.05, "Path"),
+            slider("speed", "Speed, cycles/s", 0.5, 0.0, 3.0, 0.05, "Path"),
         ]
 
     def build(self) -> None:
@@ -179,7 +179,7 @@ class TwoArmScene(AnimatedScene):
         return [
             choice("motion", "Motion", ("drag", "circle", "tilt", "both"), "Box", "What moves the box."),
             slider("amplitude", "Amplitude", 0.6, 0.0, 2.0, 0.05, "Box", "Parts of a large motion are out of reach."),
-            slider("speed", "Speed, rounds/s", 0.3, 0.0, 2.0, 0.05, "Box"),
+            slider("speed", "Speed, cycles/s", 0.3, 0.0, 2.0, 0.05, "Box"),
             choice("joints", "Joints per arm", ("7", "6"), "Arms", "With 6 joints per arm there is no redundancy."),
             slider("box", "Length of the box, m", 0.3, 0.1, 0.6, 0.02, "Arms"),
         ]

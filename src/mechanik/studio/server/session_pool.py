@@ -111,9 +111,9 @@ class EvictionPending(InvalidOperation):
 class SessionPool:
     """All sessions of a server, identified by random keys.
 
-    Keys cannot be guessed and are sent only over connections with access, so a client cannot use the session of another
-    client. Each page has one of `ServerLimits.max_sessions` slots; a session that waits for its page to reconnect keeps
-    the slot of the page.
+    Keys cannot be guessed and are sent only to clients that have passed the access control, so a client cannot use the
+    session of another client. Each page has one of `ServerLimits.max_sessions` slots; a session that waits for its page
+    to reconnect keeps the slot of the page.
 
     Attributes:
         shared_host: host of the session that all pages share; None: one session per page.
@@ -171,7 +171,7 @@ class SessionPool:
         return host
 
     def reserve(self) -> None:
-        """Reserve a slot for one more page; `release` returns it.
+        """Reserve a slot for one more page; `release` frees it.
 
         If the pool is full, the session that has been without a page for the longest time is ended.
 

@@ -28,7 +28,7 @@ from mechanik.validation import format_count
 
 log = logging.getLogger("mechanik.studio")
 MAX_BODIES = 200
-"""Maximum number of links with collision shapes and obstacles; the time to set up their pairs grows with its square."""
+"""Maximum number of bodies (obstacles, and links with shapes); the time to set up their pairs grows with its square."""
 
 
 def move_collider_obstacles(collider: Collider, obstacles: Iterable[Obstacle]) -> bool:
@@ -49,7 +49,7 @@ def check_body_count(model: LoadedModel, collision_settings: CollisionSettings) 
     """Reject a model with too many bodies.
 
     Raises:
-        InvalidOperation: there are more than `MAX_BODIES` links with collision shapes and obstacles.
+        InvalidOperation: there are more than `MAX_BODIES` bodies: obstacles, and links with collision shapes.
     """
     link_count = sum(bool(link.collisions) for link in model.mechanism.links.values())
     body_count = link_count + len(collision_settings.obstacles)
@@ -77,7 +77,7 @@ def check_no_uploaded_meshes(model: LoadedModel) -> None:
 
 
 class ColliderCache:
-    """Makes the collider of the solver, and reuses it as long as obstacles only move and the pairs to check stay."""
+    """Makes the collider of the solver, and reuses it as long as only obstacles move and the same pairs are checked."""
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
@@ -108,14 +108,16 @@ class ColliderCache:
 NEW_MODEL_DELAY_SECONDS = 0.1
 """Delay before the first check of a new model, s.
 
-The delay lets the solver start first, and skips models that are replaced soon, as while a model is edited as text.
+The delay lets the solver start first, and skips models that are replaced soon, for example while a user edits the text
+of a model.
 """
 NO_CONTACTS = ContactsChanged(-1, [], [], "")
 CHECK_FAILED = "collisions are not checked because of an internal error; see the reason in the log of the server"
 COLLISION_KERNEL, COMPILE_POLL_SECONDS = "distance.collision_query", 0.25
 """Kernel module of the check, and interval (s) between two checks whether the module is compiled.
 
-In plain Python the first check of a hexapod takes 7 s of processor time, which would halve the rate of a drag.
+In plain Python the first check of a hexapod takes 7 s of processor time, which would halve the number of solves per
+second during a drag.
 """
 KERNELS_COMPILING = "collisions are shown as soon as the collision kernels are compiled"
 
@@ -257,7 +259,7 @@ class CollisionMonitor:
         is_reusable = (
             cached_collider is not None
             and cached_collider[0] is snapshot.model
-            and _can_reuse(cached_collider, snapshot.collision_settings)
+            and _update_cached_collider(cached_collider, snapshot.collision_settings)
         )
         collider_or_message = (
             cached_collider[2] if cached_collider is not None and is_reusable else _make_collider(snapshot)
@@ -281,7 +283,7 @@ def contacts_text(contacts: tuple[Contact, ...]) -> str:
     return f"{contacts[0]}" + (f", and {format_count(other_count, 'more colliding pair')}" if other_count else "")
 
 
-def _can_reuse(
+def _update_cached_collider(
     cached_collider: tuple[LoadedModel, CollisionSettings, Collider | str], settings: CollisionSettings
 ) -> bool:
     """Return whether the cached collider or error message applies to these settings; move obstacles if necessary."""

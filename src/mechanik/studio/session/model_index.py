@@ -403,7 +403,9 @@ def _rotation_angles(R: Array) -> Array:
 
 
 class ModelIndex:
-    """Kinematics of a mechanism for state frames; its methods may be called from any thread.
+    """Names and indices of links and dofs, and kinematics, for state frames (the binary messages that pages draw).
+
+    The methods may be called from any thread.
 
     Attributes:
         link_names: names of the links, in the order of `Mechanism.links`.

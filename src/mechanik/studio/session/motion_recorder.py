@@ -31,7 +31,7 @@ A recording that reaches one of these limits is stopped.
 MAX_INTERPOLATED_SECONDS = 0.1
 """Longest interval between two states that is interpolated, s.
 
-During a longer interval, a rest, the mechanism is shown at rest in the first of the two states.
+No states arrive while the mechanism is at rest, so in a longer interval it is shown in the first of the two states.
 """
 
 
@@ -102,7 +102,7 @@ class MotionRecorder:
                 self._events.append((self._elapsed_seconds(), event))
 
     def _elapsed_seconds(self) -> float:
-        """Return the time since the start, s; it never decreases, although clocks of processor cores may differ."""
+        """Return the time since the start, s; it never decreases, even if the clock does."""
         self._latest_seconds = max(self._latest_seconds, self._clock() - self._start_time)
         return self._latest_seconds
 

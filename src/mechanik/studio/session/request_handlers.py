@@ -175,7 +175,9 @@ def set_control(session: Session, request: requests.SetControl) -> None:
     )
     if is_same_drag or (is_unchanged and control.kind != "button"):
         return
-    if drag_step is not None and drag_step is active.drag_state.step:  # part of the present drag
+    if (
+        drag_step is not None and drag_step is active.drag_state.step
+    ):  # changed during a drag of a goal, link, joint or obstacle: part of the undo step of that drag
         active.drag_state.step = drag_step._replace(has_other_changes=True)
         return
     if drag_step is not None:  # the control has replaced the mechanism, which has ended the drag
