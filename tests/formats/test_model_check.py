@@ -290,7 +290,7 @@ def test_impossible_inertias_are_reported(inertial, expected_codes):
 
 
 def test_positions_in_millimetres_are_reported():
-    assert codes(with_joint(dof="EZ", limits=(-1, 1), at=(0, 0, 350))) == ["far"]
+    assert codes(with_joint(dof="EZ", limits=(-1, 1), at=(0, 0, 350))) == ["large-offset"]
 
 
 URDF = """<robot name="r"><link name="a"><visual><geometry><mesh filename="gone.stl"/></geometry></visual></link>

@@ -188,7 +188,7 @@ def find_allowed_collisions(
         samples: number of configurations to check; the named configurations and at least one other are always checked.
         never: whether to include pairs that are in collision in no sample, as "never". This makes later checks faster,
             but such a pair may still collide elsewhere; with more samples this is less likely.
-        configurations: (n, nq), checked instead of samples; their loops are not closed.
+        configurations: (n, nq), checked instead of samples, as they are: loops are not closed first.
         meshes: as in `Collider`.
 
     Returns:
@@ -324,9 +324,9 @@ def _primes(count: int) -> Array:
     return np.array(primes, dtype=np.float64)
 
 
-ALWAYS_SAMPLES = 100
+DEFAULT_SAMPLES = 100
 """Number of configurations that are checked to find pairs that always collide."""
-ALWAYS_SAMPLES_WITH_LOOPS = 10
+DEFAULT_SAMPLES_WITH_LOOPS = 10
 """The same for mechanisms with loops or joint constraints, where each sample takes some milliseconds to close."""
 
 
@@ -378,7 +378,7 @@ class CollisionPairs:
         return tuple(labels)
 
     def with_body(self, body: CollisionBody) -> CollisionPairs:
-        """Return the same pairs, with `body` in place of the obstacle of its name: the same shapes at a new pose."""
+        """Return the same pairs, with the obstacle of the same name replaced by `body`: its shapes at a new pose."""
         return replace(self, tables=self.tables.with_body(body))
 
 
@@ -452,7 +452,7 @@ def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionB
     )
     cache_entry = mechanism._cache.get("sampled_allowed_collisions")
     if not (isinstance(cache_entry, _SampledPairs) and cache_entry.shapes_key == shapes_key):
-        samples = ALWAYS_SAMPLES_WITH_LOOPS if mechanism.closures or mechanism.joint_constraints else ALWAYS_SAMPLES
+        samples = DEFAULT_SAMPLES_WITH_LOOPS if mechanism.closures or mechanism.joint_constraints else DEFAULT_SAMPLES
         cache_entry = _SampledPairs(
             shapes_key, allowed_collisions_at(mechanism, links, sample_configurations(mechanism, samples))
         )
@@ -462,7 +462,7 @@ def _sampled_allowed_collisions(mechanism: Mechanism, links: Sequence[CollisionB
 
 @dataclass(frozen=True, slots=True)
 class _SampledPairs:
-    """Allowed collisions found by sampling, with the shapes for which they are valid: of meshes, their replacements."""
+    """Allowed collisions found by sampling, and the key of the shapes for which they are valid."""
 
     shapes_key: tuple[tuple[object, ...], ...]
     pairs: dict[Pair, str]

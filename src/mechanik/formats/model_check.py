@@ -125,7 +125,7 @@ def check_joint_offsets(mechanism: Mechanism) -> Iterator[Finding]:
         distance = float(np.linalg.norm(joint.position))
         if joint.parent is not None and distance > MAX_JOINT_OFFSET:
             text = f"is {distance:g} m from the frame of its parent; is the unit millimetres?"
-            yield Finding("warning", "far", f"joint {name!r}", text)
+            yield Finding("warning", "large-offset", f"joint {name!r}", text)
 
 
 def _shapes(link: Link) -> list[Shape]:
@@ -271,7 +271,7 @@ def check_goals(mechanism: Mechanism) -> Iterator[Finding]:
         if goal.closure is None:
             yield Finding("note", "idle-goal", f"goal {name!r}", "has no link to move")
         elif not goal.goal_dof:
-            yield Finding("note", "idle-goal", f"goal {name!r}", "has no dof, so every pose satisfies it")
+            yield Finding("note", "idle-goal", f"goal {name!r}", "constrains no dof, so every pose satisfies it")
 
 
 def format_amount(x: float) -> str:

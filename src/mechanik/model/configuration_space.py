@@ -1,8 +1,8 @@
 """Configuration vectors q and velocity vectors v: layout, limits, integration and sampling.
 
-The three rotations of a joint are a quaternion if they have no limits; all other dofs are scalars. q has one entry for
-each scalar dof and four entries (wxyz) for a quaternion; v has one entry and three entries. Mimic dofs have no
-entries. A step v is added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated frame:
+The three rotations of a joint are a quaternion if they have no limits; all other dofs are scalars. A scalar dof has
+one entry in q and one in v; a quaternion has four entries (wxyz) in q and three in v. Mimic dofs have no entries. A step
+v is added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated frame:
 quaternion * exp(v).
 """
 
@@ -119,7 +119,7 @@ class ConfigurationSpace:
         return clamped_q
 
     def within_limits(self, q: ArrayLike, tolerance: float = 0.0) -> np.bool | npt.NDArray[np.bool]:
-        """Return whether all values of q (..., nq) are inside their limits within `tolerance` (m or rad), (...)."""
+        """Return a mask (...): whether no value of q (..., nq) exceeds a limit by more than `tolerance` (m or rad)."""
         values = self.check_q(q)
         return ((values >= self.lower - tolerance) & (values <= self.upper + tolerance)).all(axis=-1)
 

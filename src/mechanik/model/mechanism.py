@@ -223,7 +223,7 @@ class LoopKinematics:
 
 
 class AllowedCollisions:
-    """The part of `Mechanism` that stores which pairs of links collision checks skip.
+    """The part of `Mechanism` that stores the pairs of links that are not checked for collisions.
 
     Pairs are stored by link object, so that renaming a link does not change them; pairs with removed links are ignored.
     """

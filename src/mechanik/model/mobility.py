@@ -112,19 +112,20 @@ class IdleMotion:
         columns: the indices in v, which are columns of `LinearizedSystem.A`, of the dofs of `joints` that can move in a
             loop.
         v: (nv,), the motion, with unit norm in the units of `LinearizedSystem`.
-        ends: names of two links that have the same velocity, None is the world; see `_links_moving_together`.
+        equal_velocity_links: two links (None: the world) that have the same velocity in this motion; see
+            `_links_moving_together`.
     """
 
     joints: tuple[str, ...]
     links: tuple[str, ...]
     columns: tuple[int, ...]
     v: Array
-    ends: tuple[str | None, str | None]
+    equal_velocity_links: tuple[str | None, str | None]
 
     def evaluate_at(self, system: LinearizedSystem, kinematics: NumpyKinematics) -> Array:
         """Return the idle motion (nv,) at `system.q`, which is near the configuration where the motion was found."""
         columns = list(self.columns)
-        basis = _idle_basis(system, columns, kinematics, self.ends, _zero_tolerance(system))
+        basis = _idle_basis(system, columns, kinematics, self.equal_velocity_links, _zero_tolerance(system))
         v = np.zeros(len(self.v))
         v[columns] = basis @ (basis.T @ self.v[columns])
         return v / max(float(np.linalg.norm(v)), 1e-12)
@@ -153,8 +154,8 @@ def find_idle_motions(mechanism: Mechanism, system: LinearizedSystem) -> list[Id
         columns = [k for joint in joints for k in columns_by_joint[joint]]
         if not _null_space_basis(system.A[:, columns], zero_tolerance).shape[1]:
             continue
-        ends = _links_moving_together(mechanism, joints)
-        for joint_velocities in _idle_basis(system, columns, kinematics, ends, zero_tolerance).T:
+        equal_velocity_links = _links_moving_together(mechanism, joints)
+        for joint_velocities in _idle_basis(system, columns, kinematics, equal_velocity_links, zero_tolerance).T:
             v = np.zeros(system.A.shape[1])
             v[columns] = joint_velocities
             v -= known_motions.T @ (known_motions @ v)
@@ -165,7 +166,7 @@ def find_idle_motions(mechanism: Mechanism, system: LinearizedSystem) -> list[Id
                 v /= np.linalg.norm(v)
                 known_motions = np.vstack([known_motions, v])
                 names = tuple(mechanism.name_of(joint) for joint in joints)
-                idle_motions.append(IdleMotion(names, links, tuple(columns), v, ends))
+                idle_motions.append(IdleMotion(names, links, tuple(columns), v, equal_velocity_links))
     return idle_motions
 
 
@@ -190,15 +191,16 @@ def _idle_basis(
     system: LinearizedSystem,
     columns: list[int],
     kinematics: NumpyKinematics,
-    ends: tuple[str | None, str | None],
+    equal_velocity_links: tuple[str | None, str | None],
     zero_tolerance: float,
 ) -> Array:
     """Return a basis (columns, k) of the idle motions of these columns, to first order.
 
-    These motions satisfy all constraints and give both ends the same velocity.
+    These motions satisfy all constraints and give both links the same velocity.
     """
     relative_jacobian = (
-        kinematics.link_kinematics(ends[0]).spatial_jacobian - kinematics.link_kinematics(ends[1]).spatial_jacobian
+        kinematics.link_kinematics(equal_velocity_links[0]).spatial_jacobian
+        - kinematics.link_kinematics(equal_velocity_links[1]).spatial_jacobian
     )
     twist_units = np.array([system.characteristic_length] * 3 + [1.0] * 3)
     rows = (relative_jacobian * system.unit * system.can_move / twist_units[:, None])[:, columns]
@@ -206,7 +208,7 @@ def _idle_basis(
 
 
 def _zero_tolerance(system: LinearizedSystem) -> float:
-    """Return the singular value up to which a singular value of any selection of columns of A counts as zero.
+    """Return the threshold up to which a singular value of any selection of columns of A counts as zero.
 
     It is relative to all of A, since a few columns may contain only rounding errors.
     """
@@ -281,7 +283,7 @@ def _link_above(frame: Frame) -> Link | None:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A group of closures and joint constraints that share moving joints; two groups share no dof.
+    """A group of closures and joint constraints that are connected by shared dofs; two groups share no dof.
 
     Attributes:
         closures, joint_constraints: names of the closures and joint constraints.
@@ -323,7 +325,7 @@ class Structure:
         idle_motions: motions of a part that move nothing else, each as the names of its joints.
         redundant_rows: (closure or joint constraint, constrained dof) of each constraint that depends on previous
             constraints at q.
-        loops: groups that share no dof.
+        loops: groups of closures and joint constraints that are connected by shared dofs; two groups share no dof.
 
     Example:
         >>> structure = mk.structure(mk.gallery.four_bar())

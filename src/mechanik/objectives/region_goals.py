@@ -364,7 +364,8 @@ class Distance(Objective):
     def __repr__(self) -> str:
         bounds = {"=": self.equal, ">=": self.at_least, "<=": self.at_most}
         text = ", ".join(f"{sign} {value:g} m" for sign, value in bounds.items() if value is not None)
-        return f"<{self._label} of {self.link!r} from {self.other_link or 'the world'!r} {text}>"
+        other_body = "the world" if self.other_link is None else repr(self.other_link)
+        return f"<{self._label} of {self.link!r} from {other_body} {text}>"
 
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         b = check_link(mechanism, self.link)
@@ -550,7 +551,7 @@ class OnTerrain(Objective):
         fields = {
             "link": name,
             "terrain": terrain,
-            "point": as_point(at, f"at of {self._label}"),
+            "point": as_point(at, f"point of {self._label}"),
             "radius": sphere_radius,
             "relative_to": reference,
         }

@@ -305,8 +305,8 @@ HINGE_MOTION, SLIDER_MOTION, SPHERICAL_MOTION, SHARED_VALUE_MOTION = range(4)
 # offsets in `options`: 1 if the order is from the base to the tips; the largest motion of a joint, in units of its
 # column; the fraction of a motion that is applied; the first of the cosines of the cones, one for each block
 OPTION_FROM_BASE, OPTION_MAX_MOTION, OPTION_BLEND, OPTION_FIRST_COSINE = range(4)
-LINE_SAMPLES, GOLDEN_SECTION_STEPS = 24, 45
-"""Line search: intervals between samples of the whole range, then steps of golden section around the best sample."""
+LINE_INTERVALS, GOLDEN_SECTION_STEPS = 24, 45
+"""Line search: number of sampling intervals of the range, and number of golden-section steps around the best sample."""
 GOLDEN_RATIO = 0.5 * (math.sqrt(5.0) - 1.0)
 """Ratio by which a step of golden section shortens the interval."""
 
@@ -479,12 +479,12 @@ def search_line(ints, floats, x, joint, frames, options):
         max(floats[ints[AT_LOWER] + v], start_value - max_change),
         min(floats[ints[AT_UPPER] + v], start_value + max_change),
     )
-    sample_width = (value_max - value_min) / LINE_SAMPLES
+    sample_width = (value_max - value_min) / LINE_INTERVALS
     best_value, lowest_cost = start_value, cost_at(ints, floats, x, joint, frames, start_value)
     if not sample_width > 0.0:
         return 0.0
     best_sample = start_value
-    for sample in range(LINE_SAMPLES + 1):
+    for sample in range(LINE_INTERVALS + 1):
         value = value_min + sample * sample_width
         cost = cost_at(ints, floats, x, joint, frames, value)
         if cost < lowest_cost:

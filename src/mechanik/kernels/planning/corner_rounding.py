@@ -18,7 +18,7 @@ from .search_state import CHECK_COUNT
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Shares of the shorter adjacent segment that an arc replaces, tried in this order; the first free arc is used."""
 ARC_SPACING = 0.06
-"""Approximate distance between the waypoints of an arc, in units: q is divided by its scale, `unit`."""
+"""Approximate distance between the waypoints of an arc, in scaled units: q is divided by its scale, `unit`."""
 MIN_ARC_PIECES = 4
 """Smallest number of pieces of an arc."""
 MIN_CORNER_ANGLE = 1e-3
@@ -60,7 +60,7 @@ def count_arc_pieces(previous_waypoint, corner, following_waypoint, previous_sha
 
 @subroutine
 def is_corner(previous_waypoint, corner, following_waypoint, previous_length, following_length, unit):
-    """Return whether the direction changes at `corner`, given the lengths of both adjacent segments in units."""
+    """Return whether the direction changes at `corner`, given the lengths of both adjacent segments in scaled units."""
     change_square = 0.0
     for k in range(corner.shape[0]):
         change = (
@@ -81,8 +81,8 @@ def round_corners(
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
         unit: (nq,) scale of each element of q.
-        step: distance between collision checks on an arc, in units; approximate, since the number of checks depends on
-            the chord of the arc.
+        step: distance between collision checks on an arc, in scaled units; approximate, since the number of checks
+            depends on the chord of the arc.
         x: (n, nq) waypoints of the path.
         out: (m, nq) written; it needs space for a waypoint every ARC_SPACING and for MIN_ARC_PIECES + 1 at each corner.
         state: (SEARCH_STATE_INTS,); its element CHECK_COUNT is increased.

@@ -165,7 +165,7 @@ def move_with_closed_loops(
         a, b: (nq,) start and goal, with closed loops.
         lower, upper: (nq,) joint limits, rad or m.
         unit: (nq,) scale of each element of q.
-        step: largest distance between configurations before the loops are closed, in units.
+        step: largest distance between configurations before the loops are closed, in scaled units.
         max_stretch: largest length of a step after the loops are closed, as a multiple of `step`; a longer step has
             reached another branch.
         min_progress: smallest progress towards b per step, as a share of `step`.

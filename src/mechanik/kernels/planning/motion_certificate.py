@@ -194,8 +194,9 @@ def certify_path(
         q: (N, nq) waypoints.
         unit: (nq,) scale of each element of q.
         clearance: m.
-        fine_step: largest distance between samples where the path cannot be certified, in units.
-        min_interval: shortest half of a proven interval, in units; where the proof is shorter, the path is uncertain.
+        fine_step: largest distance between samples where the path cannot be certified, in scaled units.
+        min_interval: shortest half of a proven interval, in scaled units; where the proof is shorter, the path is
+            uncertain.
         budget: number of samples after which the kernel pauses.
         state: (CERTIFICATE_FLOATS,), updated: position and results, see `motion_check.py`.
 

@@ -91,7 +91,7 @@ def is_free_motion(query, scene, a, b, unit, step, q, work):
     Args:
         query, scene, work: as in `is_free_configuration`.
         unit: (nq,) scale of each element of q.
-        step: largest distance between samples, in units.
+        step: largest distance between samples, in scaled units.
         q: (1, nq) work array for a configuration.
     """
     write_row(q, 0, b)

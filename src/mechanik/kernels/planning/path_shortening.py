@@ -1,7 +1,7 @@
 """Shorten a path: skip waypoints, then try shortcuts between random points of the path, then skip waypoints again.
 
 A shortcut is a straight motion that is free of collisions and replaces a longer part of the path. Lengths are
-Euclidean norms in units: each element of q is divided by its scale, `unit`.
+Euclidean norms in scaled units: each element of q is divided by its scale, `unit`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MAX_LENGTH_RATIO = 0.97
 """Largest length of a shortcut, as a share of the path that it replaces; longer shortcuts are not checked. At 0.999,
 paths are 1 % shorter, but 50 % more checks are needed."""
 SAME_CONFIGURATION_DISTANCE = 1e-9
-"""Distance, in units, below which two configurations count as the same."""
+"""Distance, in scaled units, below which two configurations count as the same."""
 
 
 @subroutine
 def segment_length(a, b, unit):
-    """Return the length of the straight segment from a to b, in units."""
+    """Return the length of the straight segment from a to b, in scaled units."""
     length_square = 0.0
     for k in range(a.shape[0]):
         difference = (b[k] - a[k]) / unit[k]
@@ -62,7 +62,7 @@ def skip_waypoints(query, scene, x, count, unit, step, q, work):
 
 @subroutine
 def segment_at(x, count, unit, length, q):
-    """Write the configuration at a length along the path (in units) into q, and return the index of its segment."""
+    """Write the configuration at a length along the path (scaled units) into q; return the index of its segment."""
     k, remaining_length = 0, length
     current_length = segment_length(x[0], x[1], unit)
     while remaining_length > current_length and k < count - 2:
@@ -109,7 +109,7 @@ def shorten_path(
     Args:
         query .. clearance: the collision query and its arguments, see `motion_check.py`.
         unit: (nq,) scale of each element of q.
-        step: largest distance between the collision checks of a motion, in units.
+        step: largest distance between the collision checks of a motion, in scaled units.
         seed: seed of the random numbers.
         max_shortcuts: largest number of shortcuts that are tried.
         max_failures: number of consecutive failed shortcuts after which the search ends.

@@ -101,7 +101,7 @@ def spline_is_free(
         q: (N, nq) waypoints, N >= 3; consecutive waypoints must differ.
         unit: (nq,) scale of each element of q.
         max_deviation: largest deviation from the straight segments, in any element of q; rad or m.
-        spacing: approximate distance between collision checks, in units.
+        spacing: approximate distance between collision checks, in scaled units.
         max_rounds: largest number of rounds in which waypoints are inserted.
         max_waypoints: largest number of waypoints; a round may double their number.
         check_count: (1,), increased by the number of checks.

@@ -27,8 +27,8 @@ from .search_state import (
 )
 
 MAX_EXTENSION, MIN_EXTENSION = 4.0, 0.4
-"""Longest extension, and the lower bound of the length after failed extensions. Lengths are in units: each element of q
-is divided by its scale, `unit`."""
+"""Longest extension, and the lower bound of the length after failed extensions. Lengths are in scaled units: each
+element of q is divided by its scale, `unit`."""
 CHECKS_BEFORE_SHRINKING = 1500
 """Number of collision checks after which a failed extension makes the next extensions from its node shorter. All
 constants of this module are tuned on a seven-joint arm that reaches into a shelf and through a window, and in a cage of
@@ -43,7 +43,7 @@ NODES_PER_CHECK = 1500
 
 @subroutine
 def nearest_node(configurations, count, x, inverse_unit, nearest_q):
-    """Return the index and the distance (in units) of the configuration nearest to x among the first `count`.
+    """Return the index and the distance (in scaled units) of the configuration nearest to x among the first `count`.
 
     The distances are computed in blocks, one element of q after the other, so that the compiler vectorizes the loops.
 
@@ -105,13 +105,13 @@ def grow_trees(
             to the search), see `motion_check.py`.
         lower, upper: (nq,) bounds of the random samples.
         unit: (nq,) scale of each element of q.
-        step: largest distance between the collision checks of a motion, in units.
+        step: largest distance between the collision checks of a motion, in scaled units.
         seed: seed of the random numbers.
         budget: number of collision checks after which the kernel pauses; NODES_PER_CHECK node comparisons count as one.
         configurations: (2, nq, n) nodes of both trees, beginning with the roots.
         parents: (2, n) index of the parent of each node (-1: none).
-        max_extensions: (2, n) longest extension from each node, in units; initially infinite for roots; shortened by
-            failed extensions.
+        max_extensions: (2, n) longest extension from each node, in scaled units; initially infinite for roots;
+            shortened by failed extensions.
         state: (SEARCH_STATE_INTS,), see `search_state.py`.
 
     Returns:

@@ -48,7 +48,7 @@ def branches_at(
         return _select_far_apart(
             problem, q_near, _sample_self_motion(problem, s, q_near, ignore_collisions), max_samples
         )
-    if problem.has_all_solutions:
+    if problem.can_find_all_branches:
         solver, target = problem.solver_at(s)
         branches = solver.solve_all(target, q0=q_near, max_attempts=BRANCH_STARTS).q
     else:

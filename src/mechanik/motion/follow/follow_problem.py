@@ -258,7 +258,7 @@ class FollowProblem:
         length_unit: characteristic length of the problem, m.
         redundancy: number of dofs that the goals leave undetermined, by the rank of the Jacobian at random
             configurations.
-        has_all_solutions: whether the solver finds all branches at an s quickly, for example by a closed form.
+        can_find_all_branches: whether the solver can find all branches at one s quickly, for example by a closed form.
         solver: the solver for the goals, without collision avoidance.
     """
 
@@ -315,7 +315,7 @@ class FollowProblem:
             self.redundancy = constraints.n - rank
             self.moving_dofs = constraints.moving_dofs
             length_unit = constraints.length_unit
-            self.has_all_solutions = context.closed_form is not None or constraints._pose is not None
+            self.can_find_all_branches = context.closed_form is not None or constraints._pose is not None
         self._is_angle = np.zeros(self.space.nq, dtype=np.bool_)
         self._is_angle[angle_columns] = True
         is_multi_turn = np.zeros(self.space.nq, dtype=np.bool_)

@@ -144,7 +144,7 @@ def _trace_forward(roadmap: Roadmap, i: int, find_nodes: NodeFunction | None) ->
         else:
             roadmap.forward_branches[i][k] = branch
     has_enough_branches = len(complete_branches) >= roadmap.enough_nodes and not (
-        problem.has_all_solutions or problem.redundancy
+        problem.can_find_all_branches or problem.redundancy
     )
     if find_nodes is not None and not has_enough_branches:
         roadmap.nodes[i + 1] = list(find_nodes(float(problem.s[roadmap.stations[i + 1]])))

@@ -146,7 +146,7 @@ class SolutionPool:
         return self.isolated_solutions.add(q[redundancy == 0]) + self._add_on_curves(q[redundancy == 1])
 
     def _add_on_curves(self, q: Array) -> int:
-        """Add solutions with one free dof to first order, and trace their curves.
+        """Add solutions at which the Jacobian leaves one dof free, and trace their curves.
 
         Returns the number of new isolated solutions and curves.
         """

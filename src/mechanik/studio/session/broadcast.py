@@ -72,13 +72,13 @@ class Broadcaster:
     """Sends the events that keep pages up to date with the state of a session; call with the session's lock held.
 
     Attributes:
-        revision, goal_order: numbers of the last `Model` and `Goals` events.
+        revision, goals_number: numbers of the last `Model` and `Goals` events.
     """
 
     def __init__(self, shared: SharedParts) -> None:
         self._state, self._output, self._history = shared.state, shared.output, shared.history
         self._recorder, self._background, self._monitor = shared.recorder, shared.background, shared.collision_monitor
-        self.revision = self.goal_order = 0
+        self.revision = self.goals_number = 0
 
     def send_everything(self) -> None:
         """Send the whole state, except status text and alternative solutions, to a page that has just connected."""
@@ -131,16 +131,16 @@ class Broadcaster:
             is_new: whether the goals have changed, so that the `Goals` event gets a new number.
         """
         active = self._state.active
-        self.goal_order -= not is_new  # to keep the number, since `broadcast_goals_of` adds 1
-        active.set_goal_order(self.broadcast_goals_of(active.edit_state), sends=is_new)
+        self.goals_number -= not is_new  # to keep the number, since `broadcast_goals_of` adds 1
+        active.set_goals_number(self.broadcast_goals_of(active.edit_state), sends=is_new)
 
     def broadcast_goals_of(self, edit_state: EditState) -> int:
         """Send the goals of an edit state; return the number of the `Goals` event, which state frames contain too."""
-        self.goal_order += 1
+        self.goals_number += 1
         link_indices = self._state.active.model.index.link_indices
         goals = [goal.info(link_indices[goal.link]) for goal in edit_state.goals]
-        self._output.broadcast(events.Goals(self.goal_order, goals))
-        return self.goal_order
+        self._output.broadcast(events.Goals(self.goals_number, goals))
+        return self.goals_number
 
     def broadcast_dofs(self) -> None:
         """Send all dofs with limits, locks and rest values."""

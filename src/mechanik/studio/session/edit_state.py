@@ -1,7 +1,7 @@
 """Immutable edit state of a session: goals, objectives, limits, locks, collision settings and solver settings.
 
-The edit state is everything that undo restores besides the mechanism, its configuration, the scene and the curves. The
-module also converts poses between matrices and the numbers of messages.
+The edit state is everything that undo restores besides the mechanism, its configuration, the scene and its drawn
+curves. The module also converts poses between matrices and the numbers of messages.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class InteractiveGoal:
         return all(getattr(self, name) == getattr(other_goal, name) for name in SETTING_FIELDS)
 
     def info(self, link_index: int) -> GoalInfo:
-        """Return the goal as pages receive it.
+        """Return the goal as the messages to browser pages contain it.
 
         Args:
             link_index: index of the link.

@@ -1,4 +1,4 @@
-"""State frames of a mechanism, and the geometry of its goals: poses, errors and default sizes.
+"""State frames (binary messages with the present state), and the geometry of goals: poses, errors and default sizes.
 
 `goal_error` computes distance and angle error of a goal from a link pose, mostly in scalar arithmetic for speed.
 `initial_goal_pose` and `carried_goal_pose` place a goal on its link. `FramePacker` holds everything that a state frame
@@ -69,7 +69,7 @@ def default_sizes(kind: GoalKind, X_world_link: Array, radius: float) -> Vector:
 
     Returns:
         Lengths in m, angles in rad; unused entries are 0. For a look-at goal the viewing axis of the link: z, or x if z
-            points up, as in heads and bodies.
+            points up, as in the head and torso links of humanoids.
     """
     if kind == "look_at":
         return X_AXIS if X_world_link[2, 2] > UPRIGHT_COSINE else Z_AXIS
@@ -272,7 +272,7 @@ class FramePacker:
     """Packs state frames of a model and its goals.
 
     Attributes:
-        revision, goal_order: numbers of the `Model` and `Goals` events that the state frames belong to.
+        revision, goals_number: numbers of the `Model` and `Goals` events that the state frames belong to.
         index: kinematics of the model.
         goals: the goals.
         carried_from: for each goal that moves with its link, by goal number: the pose of the link in the world at the
@@ -283,7 +283,7 @@ class FramePacker:
     """
 
     revision: int
-    goal_order: int
+    goals_number: int
     index: ModelIndex
     goals: tuple[InteractiveGoal, ...] = ()
     carried_from: Mapping[int, Array] = field(default_factory=dict[int, Array])
@@ -291,14 +291,18 @@ class FramePacker:
     offset_terrains: Mapping[int, Terrain] = field(default_factory=dict[int, Terrain])
 
     def with_edit_state(
-        self, edit_state: EditState, carried_from: Mapping[int, Array], index: ModelIndex, goal_order: int | None = None
+        self,
+        edit_state: EditState,
+        carried_from: Mapping[int, Array],
+        index: ModelIndex,
+        goals_number: int | None = None,
     ) -> FramePacker:
-        """Return the packer for another edit state, drag and index; `goal_order` None: unchanged."""
+        """Return the packer for another edit state, drag and index; `goals_number` None: unchanged."""
         terrain, offset_terrains = edit_state.terrain, self.offset_terrains
         if terrain is not self.terrain or _terrain_radii(edit_state.goals) != _terrain_radii(self.goals):
             offset_terrains = goal_terrains(edit_state)
-        goal_order = self.goal_order if goal_order is None else goal_order
-        return FramePacker(self.revision, goal_order, index, edit_state.goals, carried_from, terrain, offset_terrains)
+        goals_number = self.goals_number if goals_number is None else goals_number
+        return FramePacker(self.revision, goals_number, index, edit_state.goals, carried_from, terrain, offset_terrains)
 
     def pack(self, q: Array, sequence: int, status: FrameStatus) -> bytes:
         """Return the state frame of the mechanism at q (nq,); `sequence` is its number, see `StateHeader`."""
@@ -310,7 +314,7 @@ class FramePacker:
         header = StateHeader(
             kind=STATE,
             revision=self.revision,
-            order=self.goal_order,
+            order=self.goals_number,
             sequence=sequence,
             tag=status.tag,
             layer=status.layer,

@@ -62,10 +62,10 @@ class SessionEditor:
     def apply_edit(self, edit_state: EditState) -> None:
         """Apply a new edit state, and send what has changed."""
         active, broadcaster = self._state.active, self._broadcaster
-        previous_edit_state, previous_order = active.edit_state, broadcaster.goal_order
+        previous_edit_state, previous_order = active.edit_state, broadcaster.goals_number
         previous_text = active.adaptation_text
         active.apply(edit_state, active.drag)
-        if edit_state.goals is not previous_edit_state.goals and previous_order == broadcaster.goal_order:
+        if edit_state.goals is not previous_edit_state.goals and previous_order == broadcaster.goals_number:
             broadcaster.broadcast_goals()
         if (edit_state.limits, edit_state.rest_values, edit_state.locked_dofs) != (
             previous_edit_state.limits,

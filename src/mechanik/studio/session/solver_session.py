@@ -484,7 +484,7 @@ class SolverSession:
         self._set_live_targets(None)
         self._continue()
 
-    def set_goal_order(self, order: int, sends: bool = False) -> None:
+    def set_goals_number(self, order: int, sends: bool = False) -> None:
         """Set the number of the `Goals` event that state frames refer to.
 
         Args:
@@ -492,7 +492,7 @@ class SolverSession:
             sends: whether to send a state frame at once if the solver is at rest.
         """
         with self._frame_lock:  # so that no state of the solver is sent with the old number in between
-            self.frame_packer = replace(self.frame_packer, goal_order=order)
+            self.frame_packer = replace(self.frame_packer, goals_number=order)
             if sends and self.is_at_rest:
                 self.send_frame()
 
