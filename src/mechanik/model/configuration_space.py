@@ -1,8 +1,8 @@
 """Configuration vectors q and velocity vectors v: layout, limits, integration and sampling.
 
 The three rotations of a joint are a quaternion if they have no limits; all other dofs are scalars. A scalar dof has
-one entry in q and one in v; a quaternion has four entries (wxyz) in q and three in v. Mimic dofs have no entries. A step
-v is added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated frame:
+one entry in q and one in v; a quaternion has four entries (wxyz) in q and three in v. Mimic dofs have no entries. A
+step v is added to the scalar entries of q; for a quaternion it is a rotation vector in the rotated frame:
 quaternion * exp(v).
 """
 
