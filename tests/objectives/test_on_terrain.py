@@ -125,7 +125,7 @@ def test_radius_zero_returns_the_terrain_and_equal_radii_share_one_offset_surfac
         (lambda t: t.offset_by(1.0, 0), ObjectiveError, "subdivisions must be an integer"),
         (lambda t: t.offset_by(1.0, 1.5), ObjectiveError, "subdivisions must be an integer"),
         (lambda t: mk.OnTerrain("foot", t, radius=-1), ObjectiveError, "must not be negative"),
-        (lambda t: mk.OnTerrain("foot", t, at=(1, 2)), ShapeError, "at of OnTerrain"),
+        (lambda t: mk.OnTerrain("foot", t, at=(1, 2)), ShapeError, "point of OnTerrain"),
         (lambda t: mk.OnTerrain("foot", t.heights), InvalidArgument, "terrain of OnTerrain must be a Terrain"),
         (lambda t: mk.OnTerrain("foot", t, relative_to="foot"), ObjectiveError, "relative to itself"),
         (lambda t: mk.OnTerrain("foot", t).with_target((0, 0, 1)), ObjectiveError, "no target"),
