@@ -109,8 +109,8 @@ class Case:
 
     def _kernels(self) -> None:
         """Both kernels on the same targets, and the scalar one without work: a target of NaN."""
-        chain = self.solver._chain_search
-        assert chain is not None, f"{self.name} is not seen as a chain"
+        assert self.solver.chain is not None, f"{self.name} is not seen as a chain"
+        chain = self.solver.chain.search
         solve, work, q0 = chain_kernel.solve_target, chain.allocate_workspace(), np.array(self.arm.q)
         X, q, none = np.ascontiguousarray(self.X[:SCALAR_TARGETS]), np.empty_like(q0), np.full((4, 4), np.nan)
         for what, targets in (("scalar", list(X)), ("call", [none] * len(X))):

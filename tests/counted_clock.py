@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-PLACES = ("time", "mechanik.solver.fast_path", "mechanik.solver.search.chain_search")
+PLACES = ("time", "mechanik.solver.avoidance", "mechanik.solver.search.chain_search")
 """Where solvers look at it."""
 
 

@@ -22,8 +22,7 @@ def backward_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = itertools.count()
     for name in ("perf_counter", "monotonic"):
         monkeypatch.setattr(time, name, lambda: 1000.0 - 6e-3 * next(readings))
-    for place in ("collision_avoidance", "fast_path"):
-        monkeypatch.setattr(f"mechanik.solver.{place}.perf_counter", time.perf_counter)
+    monkeypatch.setattr("mechanik.solver.avoidance.perf_counter", time.perf_counter)
 
 
 @pytest.mark.usefixtures("backward_clock")

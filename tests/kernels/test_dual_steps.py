@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from solver_internals import discard_copies_of_tables, packed_problem, solve_in_workspace
 
 import mechanik as mk
 from mechanik.kernels import problem_layout as problem
@@ -36,7 +37,7 @@ def moved(arm, q, translation=(0.05, -0.04, 0.03), angle=0.2):
 
 
 def tables(solver):
-    return solver._problem.subproblems[0].packed.tables
+    return packed_problem(solver).subproblems[0].packed.tables
 
 
 def uses_dual_form(solver):
@@ -47,19 +48,20 @@ def with_primal_form(solver):
     """Switch the solver to the primal form."""
     stages = tables(solver)["stages"].reshape(-1, STAGE_INTS)
     stages[:, USES_DUAL_FORM], stages[:, CHAIN_BLOCK] = 0, -1
+    discard_copies_of_tables(solver)
     return solver
 
 
 def first_step(solver, q, **options):
     """The first damped step from q over the columns, (c,)."""
-    solver.solve(q0=q, max_iterations=1, perturbation=0.0, **options)
-    return tables(solver)["step"].copy()
+    _, (packed,) = solve_in_workspace(solver, q0=q, max_iterations=1, perturbation=0.0, restarts=0, **options)
+    return packed.step.copy()
 
 
 def residual_and_jacobian(solver, q):
     """The kernel's weighted residual and its Jacobian over the columns at q."""
-    solver.solve(q0=q, max_iterations=0, perturbation=0.0)
-    all_tables, sizes = tables(solver), solver._problem.subproblems[0].packed.sizes
+    _, (packed,) = solve_in_workspace(solver, q0=q, max_iterations=0, perturbation=0.0, restarts=0)
+    all_tables, sizes = packed.tables, packed.sizes
     buffer = int(all_tables["state"][CURRENT_BUFFER])
     E = all_tables["residual"][buffer * sizes["rows"] :][: sizes["rows"]].copy()
     J = np.zeros((sizes["rows"], sizes["columns"]))
@@ -200,9 +202,8 @@ def test_rest_pose_below_a_goal_equals_the_primal_form(joints, limits):
 # ---- second derivatives ---------------------------------------------------------------------
 
 
-def chain_matrix(solver):
+def chain_matrix(all_tables):
     """The kernel's second derivatives of a chain as a matrix over the columns."""
-    all_tables = tables(solver)
     u, v = all_tables["chain"].reshape(-1, 12)[:, :6], all_tables["chain"].reshape(-1, 12)[:, 6:]
     upper = np.triu(u @ v.T)
     return upper + np.triu(upper, 1).T
@@ -216,9 +217,9 @@ def test_second_derivatives_of_a_chain_equal_finite_differences(joints, kind):
     solver = mk.Solver(
         arm, mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X), perturbation=0.0
     )
-    solution = solver.solve(q0=q)
+    solution, (packed,) = solve_in_workspace(solver, q0=q, restarts=0)
     assert solution.status is mk.Status.CLOSEST
-    hessian, h = chain_matrix(solver), 1e-5
+    hessian, h = chain_matrix(packed.tables), 1e-5
     for k in range(0, joints, 5):
         step = h * np.eye(joints)[k]
         gradients = [
@@ -241,10 +242,10 @@ def test_chain_step_solves_the_dense_system(kind, limited_joints):
     goal = mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X)
     solver, compared = mk.Solver(arm, goal, perturbation=0.0, limits=limits), 0
     for iterations in range(6, 24):
-        solver.solve(q0=q, max_iterations=iterations)
-        all_tables = tables(solver)
+        _, (packed,) = solve_in_workspace(solver, q0=q, max_iterations=iterations, restarts=0)
+        all_tables = packed.tables
         H, s, g, x = (
-            chain_matrix(solver) + np.diag(all_tables["diagonal"]),
+            chain_matrix(all_tables) + np.diag(all_tables["diagonal"]),
             all_tables["step"],
             all_tables["negative_gradient"],
             all_tables["trial"],

@@ -7,6 +7,7 @@ import pytest
 from cluttered_arms import ball, panda_among, planar_arm, rail, wall
 from hypothesis import given
 from hypothesis import strategies as st
+from solver_internals import packed_problem
 
 import mechanik as mk
 from mechanik.collision import Collider
@@ -60,7 +61,7 @@ def test_clearance_at_the_level_of_goals_is_weighed_against_them(weight):
     goals = [Clearance(wall(), level=1, weight=weight), mk.PositionGoal("cart", (1.0, 0, 0))]
     solver = mk.Solver(cart, goals)
     x = solver.solve(q0=np.zeros(1)).q[0]
-    pull = 1.0 / solver._problem.length_unit
+    pull = 1.0 / packed_problem(solver).length_unit
     assert np.isclose(pull**2 * (1.0 - x), weight**2 * (x - 0.8), rtol=1e-5)
 
 

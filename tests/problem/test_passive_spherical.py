@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from solver_internals import packed_problem
 
 import mechanik as mk
+from mechanik.solver.compiled_problem import compile_definition
+from mechanik.solver.pipeline import ProblemBackends
 from mechanik.spatial import make_pose, rotation
 
 
@@ -20,8 +23,8 @@ def target(rng: np.random.Generator) -> np.ndarray:
 def with_all_columns(mechanism: mk.Mechanism, goal: mk.Objective) -> mk.Solver:
     """A solver in which all spherical joints have columns."""
     solver = mk.Solver(mechanism, goal)
-    solver._can_eliminate_spherical_joints = False
-    solver._compile(solver.objectives)
+    compiled = compile_definition(solver.definition, eliminates_sphericals=False)
+    solver.pipeline._set_backends(ProblemBackends(compiled))
     return solver
 
 
@@ -30,7 +33,7 @@ def largest_closure_error(solution: mk.Solution) -> float:
 
 
 def passive_count(solver: mk.Solver) -> int:
-    return sum(len(subproblem.passive_spherical_v) for subproblem in solver._problem.subproblems)
+    return sum(len(subproblem.passive_spherical_v) for subproblem in packed_problem(solver).subproblems)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_mechanism, random_pose, random_turn, seeds
+from solver_internals import packed_problem, solve_in_workspace
 
 import mechanik as mk
 from mechanik.kernels import problem_layout as problem
@@ -46,10 +47,10 @@ class RelationList(mk.Objective):
 
 def kernel_residuals(solver, q):
     """The accepted q, and for each relation its unweighted residual (m,) and Jacobian (m, nv)."""
-    solution = solver.solve(q0=q, max_iterations=0, perturbation=0.0)
+    solution, packed_of_each = solve_in_workspace(solver, q0=q, max_iterations=0, perturbation=0.0, restarts=0)
     residuals, nv = {}, solver.mechanism.nv
-    for subproblem in solver._problem.subproblems:
-        packed, tables = subproblem.packed, subproblem.packed.tables
+    for subproblem, packed in zip(packed_problem(solver).subproblems, packed_of_each, strict=True):
+        tables = packed.tables
         buffer = int(tables["state"][CURRENT_BUFFER])
         residual = tables["residual"][buffer * packed.sizes["rows"] :]
         jacobian = tables["jacobian"][buffer * packed.sizes["jacobian"] :]
@@ -75,7 +76,7 @@ def compare(mechanism, relations, q, **options):
     solver = mk.Solver(mechanism, RelationList(tuple(relations)), **options)
     q_accepted, residuals = kernel_residuals(solver, q)
     np.testing.assert_allclose(q_accepted, q, rtol=0, atol=1e-14)
-    size = solver._problem.length_unit
+    size = packed_problem(solver).length_unit
     for k, relation in enumerate(relations):
         expected, J = evaluate_relation(mechanism, relation, q_accepted)
         residual, by_v = residuals[0, k]
@@ -404,11 +405,12 @@ def test_new_targets_give_the_tables_of_a_new_solver(seed):
     new_pose = random_frame(rng)
     goals = [mk.PoseGoal(link, random_frame(rng)), mk.LookAt(link, (1, 2, 3)), mk.AxisGoal(link, (0, 1, 1))]
     solver = mk.Solver(mechanism, goals)
-    solver.solve([new_pose, (3, 2, 1), (1, 0, 0)], q, max_iterations=0)
+    options = {"max_iterations": 0, "restarts": 0}
+    _, rewritten = solve_in_workspace(solver, [new_pose, (3, 2, 1), (1, 0, 0)], q, **options)
     new_solver = mk.Solver(
         mechanism, [mk.PoseGoal(link, new_pose), mk.LookAt(link, (3, 2, 1)), mk.AxisGoal(link, (1, 0, 0))]
     )
-    new_solver.solve(q0=q, max_iterations=0)
-    for subproblem, new_subproblem in zip(solver._problem.subproblems, new_solver._problem.subproblems, strict=True):
+    _, new = solve_in_workspace(new_solver, q0=q, **options)
+    for packed, new_packed in zip(rewritten, new, strict=True):
         for table in ("residual", "jacobian", "block_data", "blocks", "weight"):
-            np.testing.assert_array_equal(subproblem.packed.tables[table], new_subproblem.packed.tables[table])
+            np.testing.assert_array_equal(packed.tables[table], new_packed.tables[table])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import lsq_linear
+from solver_internals import bounds, packed_problem
 
 from mechanik.objectives.constraint_relations import closure_limit_relations, closure_relations
 from mechanik.objectives.joint_goals import JointObjective
@@ -62,8 +63,8 @@ class SolutionVerifier:
 
     def __init__(self, solver) -> None:
         self.solver, self.mechanism = solver, solver.mechanism
-        self.program, self.space = solver._problem, solver.mechanism.space
-        self.lower, self.upper = solver._bounds
+        self.program, self.space = packed_problem(solver), solver.mechanism.space
+        self.lower, self.upper = bounds(solver)
         self.scale = np.where(self.space.rotates, 1.0, self.program.length_unit)
         self.where = {name: k for k, name in enumerate(self.space.q_names)}
         self.turns = {

@@ -12,6 +12,7 @@ import pytest
 from counted_clock import count_clock_readings
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from solver_internals import chain_search
 
 import mechanik as mk
 from mechanik.kernels import chain_layout as at
@@ -70,7 +71,7 @@ def test_every_reachable_pose_is_reached_without_a_seed_and_with_one(name):
     arm, tool = arm_and_tool(name)
     rng = np.random.default_rng(3)
     solver = mk.Solver(arm, mk.PoseGoal(tool, arm.pose(tool)))
-    assert solver._chain_search is not None
+    assert chain_search(solver) is not None
     for q, q0 in zip(arm.random(rng, 200), arm.random(rng, 200), strict=True):
         X = arm.pose(tool, q)
         assert_solved(arm, tool, solver.solve(X), X)
@@ -87,7 +88,7 @@ def test_the_three_kernels_agree_after_polishing_from_the_same_start(name):
     q = arm.space.clamp(0.9 * arm.random(rng, 64))
     starts = arm.space.clamp(q + 1e-4 * rng.uniform(-1, 1, q.shape))
     X = arm.pose(tool, q)
-    lanes, fine_in_lanes, _ = solver._chain_search.solve_from_starts(X, starts)
+    lanes, fine_in_lanes, _ = chain_search(solver).solve_from_starts(X, starts)
     assert fine_in_lanes.all()
     compared = 0
     for k in range(len(q)):
@@ -109,7 +110,7 @@ def test_goals_of_any_directions_are_reached_by_the_error_of_the_objective(seed,
     rng = np.random.default_rng(seed)
     goal = partial(tool, arm.pose(tool), sorted(rows))
     solver = mk.Solver(arm, goal)
-    assert solver._chain_search is not None
+    assert chain_search(solver) is not None
     X = arm.pose(tool, arm.random(rng))
     for q0 in (None, arm.random(rng)):
         solution = solver.solve(X, q0)
@@ -131,7 +132,7 @@ def test_points_and_orientations_use_the_chain_kernel():
     point, turn = mk.PositionGoal("panda_link8", (0.3, 0, 0.5)), mk.OrientationGoal("panda_link8", np.eye(3))
     for goal in (point, turn):
         solver = mk.Solver(arm, goal)
-        assert solver._chain_search is not None
+        assert chain_search(solver) is not None
         for q in arm.random(rng, 20):
             X = arm.pose("panda_link8", q)
             assert solver.solve(X[:3, 3] if goal is point else X[:3, :3]).success
@@ -152,7 +153,7 @@ def test_couplings_locks_and_relative_goals_use_the_chain_kernel():
     locked = mk.Solver(arm, mk.PoseGoal("l4", arm.pose("l4")), lock="turn")
     relative = mk.Solver(arm, mk.PoseGoal("l4", np.eye(4), relative_to="one"))
     for solver_of in (solver, locked, relative):
-        assert solver_of._chain_search is not None
+        assert chain_search(solver_of) is not None
     for q in arm.random(rng, 30):
         X = arm.pose("l4", q)
         assert_solved(arm, "l4", solver.solve(X), X)
@@ -209,7 +210,7 @@ def test_out_of_reach_ends_at_the_closest_pose_with_the_status_closest():
 def test_the_result_of_a_row_depends_on_that_row_alone():
     arm = mk.gallery.panda()
     rng = np.random.default_rng(6)
-    chain = mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8")))._chain_search
+    chain = chain_search(mk.Solver(arm, mk.PoseGoal("panda_link8", arm.pose("panda_link8"))))
     X, q0 = arm.pose("panda_link8", arm.random(rng, 300)), arm.random(rng, 300)
     for mode in (at.FROM_TABLE, at.FROM_SEED):
         q, report = solve_rows_of(chain, X, q0, mode)
@@ -239,7 +240,7 @@ def solve_rows_of(chain, X, q0, mode):
 
 def test_seed_table_entries_are_found_at_once_for_any_first_and_last_joint_angle():
     arm = mk.gallery.ur5()
-    chain = mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0")))._chain_search
+    chain = chain_search(mk.Solver(arm, mk.PoseGoal("tool0", arm.pose("tool0"))))
     tail = chain.table[at.FEATURE_ROWS * 512 :].reshape(512, 6 + at.ENTRY_TAIL)
     rng = np.random.default_rng(1)
     q = tail[:, :6].astype(np.float64)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from solver_internals import packed_problem
 
 import mechanik as mk
 from mechanik.kernels.problem_layout import CHAIN_BLOCK, STAGE_INTS, USES_DUAL_FORM
@@ -116,7 +117,7 @@ def test_the_problem_grows_with_the_number_of_joints_and_not_with_its_square(kin
     sizes = []
     for joints in (200, 400, 800):
         arm, q = snake(joints)
-        packed = mk.Solver(arm, make_goal(kind, arm.pose("tool", q)), rest=rest)._problem.subproblems[0].packed
+        packed = packed_problem(mk.Solver(arm, make_goal(kind, arm.pose("tool", q)), rest=rest)).subproblems[0].packed
         sizes.append(len(packed.ints) + len(packed.floats))
     assert (sizes[2] - sizes[1]) == 2 * (sizes[1] - sizes[0])
     assert sizes[2] < 800 * 500
@@ -125,7 +126,8 @@ def test_the_problem_grows_with_the_number_of_joints_and_not_with_its_square(kin
 @pytest.mark.parametrize("joints", [12, 30, 100])
 def test_long_arms_use_the_dual_form_and_short_arms_do_not(joints):
     arm, q = snake(joints)
-    stages = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q)))._problem.subproblems[0].packed.tables["stages"]
+    solver = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q)))
+    stages = packed_problem(solver).subproblems[0].packed.tables["stages"]
     assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [1, 0]
     panda = mk.gallery.panda()
     for kind in ("point", "pose"):
@@ -134,5 +136,5 @@ def test_long_arms_use_the_dual_form_and_short_arms_do_not(joints):
             if kind == "point"
             else mk.PoseGoal("panda_hand_tcp", np.eye(4))
         )
-        stages = mk.Solver(panda, goal)._problem.subproblems[0].packed.tables["stages"]
+        stages = packed_problem(mk.Solver(panda, goal)).subproblems[0].packed.tables["stages"]
         assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [0, -1]

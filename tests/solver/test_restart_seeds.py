@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import random_mechanism, random_pose, seeds
+from solver_internals import bounds, least_squares_problems
 from whole_body import whole_body
 
 import mechanik as mk
@@ -55,7 +56,7 @@ class FakeRequest:
 
 
 def make_request(solver, restarts, **options):
-    return FakeRequest(solver._bounds, np.zeros(solver.mechanism.nv, dtype=bool), Options(restarts=restarts), **options)
+    return FakeRequest(bounds(solver), np.zeros(solver.mechanism.nv, dtype=bool), Options(restarts=restarts), **options)
 
 
 def two_hands(mechanism=None, **options):
@@ -66,9 +67,7 @@ def two_hands(mechanism=None, **options):
 
 def aim(solver, targets, q=None):
     """The solver's problem with these targets in it."""
-    q = solver.mechanism.q if q is None else q
-    solver.solve(targets, q, max_iterations=0, restarts=0)
-    return solver._problems[0]
+    return least_squares_problems(solver, targets, q)[0]
 
 
 def hands_at(mechanism, q):
@@ -127,9 +126,9 @@ def points_on_a_platform():
 @pytest.mark.parametrize("make", [two_hands, points_on_a_platform], ids=["two hands", "platform"])
 def test_seeds_are_ordered_by_the_cost_of_the_problem(make):
     solver = make()
-    problem, q = solver._problems[0], solver.mechanism.q
+    problem, q = least_squares_problems(solver)[0], solver.mechanism.q
     starts = seed_table_cache(problem).table(
-        solver._bounds, movable_configuration_mask(problem, np.zeros(len(problem.subproblem.moving_dofs), bool)), q
+        bounds(solver), movable_configuration_mask(problem, np.zeros(len(problem.subproblem.moving_dofs), bool)), q
     )
     costs = []
     for start in starts.starts_by_cost(problem):
@@ -148,7 +147,9 @@ def test_seeds_are_ordered_by_the_cost_of_the_problem(make):
 @pytest.mark.parametrize("make", [two_hands, points_on_a_platform], ids=["two hands", "platform"])
 def test_there_are_as_many_seeds_as_requested_and_no_duplicates(make, restarts):
     solver = make()
-    blocks = list(restart_sequence(make_request(solver, restarts), solver._problems[0], solver.mechanism.q))
+    blocks = list(
+        restart_sequence(make_request(solver, restarts), least_squares_problems(solver)[0], solver.mechanism.q)
+    )
     starts = np.concatenate(blocks)
     assert len(blocks) > 0
     assert starts.shape == (restarts, solver.mechanism.nq)
@@ -157,9 +158,13 @@ def test_there_are_as_many_seeds_as_requested_and_no_duplicates(make, restarts):
 
 def test_a_table_contains_the_halton_seeds_in_another_order():
     solver = two_hands()
-    mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
+    mine = movable_configuration_mask(least_squares_problems(solver)[0], np.zeros(solver.mechanism.nv, dtype=bool))
     starts = np.concatenate(
-        list(restart_sequence(make_request(solver, SEED_TABLE_SIZE), solver._problems[0], solver.mechanism.q))
+        list(
+            restart_sequence(
+                make_request(solver, SEED_TABLE_SIZE), least_squares_problems(solver)[0], solver.mechanism.q
+            )
+        )
     )
     drawn = np.where(mine, halton_configurations(solver.mechanism.space, SEED_TABLE_SIZE), solver.mechanism.q)
     np.testing.assert_array_equal(starts[np.lexsort(starts.T)], drawn[np.lexsort(drawn.T)])
@@ -169,7 +174,7 @@ def test_a_table_contains_the_halton_seeds_in_another_order():
 @settings(max_examples=25, deadline=None)
 def test_a_seed_that_is_a_solution_comes_first(number):
     solver = two_hands()
-    mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
+    mine = movable_configuration_mask(least_squares_problems(solver)[0], np.zeros(solver.mechanism.nv, dtype=bool))
     q = np.where(mine, halton_configurations(solver.mechanism.space, SEED_TABLE_SIZE)[number], solver.mechanism.q)
     problem = aim(solver, hands_at(solver.mechanism, q))
     np.testing.assert_array_equal(next(restart_sequence(make_request(solver, 3), problem, solver.mechanism.q))[0], q)
@@ -179,7 +184,7 @@ def test_locked_joints_are_ranked_at_their_values_at_the_call():
     mechanism = whole_body()
     held = [name for name in mechanism.space.q_names if name.startswith("float.")]
     solver = two_hands(mechanism, lock="float")
-    mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
+    mine = movable_configuration_mask(least_squares_problems(solver)[0], np.zeros(mechanism.nv, dtype=bool))
     assert not mine[[mechanism.space.q_names.index(name) for name in held]].any()
     for k, seed in enumerate((1, 2, 1)):
         q0 = mechanism.random(np.random.default_rng(seed))
@@ -190,8 +195,8 @@ def test_locked_joints_are_ranked_at_their_values_at_the_call():
 
 def test_limits_and_locks_of_a_call_hold_for_its_seeds():
     solver = two_hands()
-    mechanism, problem = solver.mechanism, solver._problems[0]
-    lower, upper = (bound.copy() for bound in solver._bounds)
+    mechanism, problem = solver.mechanism, least_squares_problems(solver)[0]
+    lower, upper = (bound.copy() for bound in bounds(solver))
     k = mechanism.space.q_names.index("left_elbow")
     lower[k], upper[k] = -0.3, -0.1
     locked = np.zeros(mechanism.nv, dtype=bool)
@@ -208,7 +213,7 @@ def test_a_changed_mechanism_gets_a_new_table():
     solver = two_hands(mechanism, restarts=5)
     solver.solve(hands_at(mechanism, mechanism.q))
     mechanism.joint("left_elbow").position = (0.0, 0.0, -0.5)
-    mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
+    mine = movable_configuration_mask(least_squares_problems(solver)[0], np.zeros(mechanism.nv, dtype=bool))
     q = np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[77], mechanism.q)
     problem = aim(solver, hands_at(mechanism, q))
     np.testing.assert_array_equal(next(restart_sequence(make_request(solver, 1), problem, mechanism.q))[0], q)
@@ -216,9 +221,9 @@ def test_a_changed_mechanism_gets_a_new_table():
 
 def test_with_a_generator_seeds_are_random_and_unordered():
     solver = two_hands()
-    mine = movable_configuration_mask(solver._problems[0], np.zeros(solver.mechanism.nv, dtype=bool))
+    mine = movable_configuration_mask(least_squares_problems(solver)[0], np.zeros(solver.mechanism.nv, dtype=bool))
     call = make_request(solver, 200, rng=np.random.default_rng(3))
-    starts = np.concatenate(list(restart_sequence(call, solver._problems[0], solver.mechanism.q)))
+    starts = np.concatenate(list(restart_sequence(call, least_squares_problems(solver)[0], solver.mechanism.q)))
     rng = np.random.default_rng(3)
     drawn = np.concatenate([random_configurations(solver.mechanism.space, count, rng) for count in (128, 72)])
     np.testing.assert_array_equal(starts, np.where(mine, drawn, solver.mechanism.q))
@@ -232,7 +237,7 @@ def test_closed_seeds_are_closed_and_within_limits(name):
     robot = mk.gallery.make(name)
     link = "rocker" if name == "four_bar" else "platform"
     solver = mk.Solver(robot, mk.PositionGoal(link, (0.1, 0.2, 0.3)))
-    problem = solver._problems[0]
+    problem = least_squares_problems(solver)[0]
     closed, is_closed = close_loops_of_starts(problem, halton_configurations(robot.space, 20), Options(), Monitor())
     assert len(closed) == is_closed.sum() >= 15
     assert len(is_closed) == 20
@@ -246,7 +251,7 @@ def test_closing_loops_of_seeds_leaves_the_problem_unchanged():
     robot = mk.gallery.delta_robot()
     q0 = robot.random(np.random.default_rng(2))
     fresh, used = (mk.Solver(robot, mk.PositionGoal("platform", (0.1, 0.0, -0.6))) for _ in range(2))
-    close_loops_of_starts(used._problems[0], halton_configurations(robot.space, 4), Options(), Monitor())
+    close_loops_of_starts(least_squares_problems(used)[0], halton_configurations(robot.space, 4), Options(), Monitor())
     expected, got = (solver.solve(np.array([0.1, 0.0, -0.6]), q0, restarts=3) for solver in (fresh, used))
     np.testing.assert_array_equal(got.q, expected.q)
     assert (got.status, got.iterations) == (expected.status, expected.iterations)
@@ -254,15 +259,15 @@ def test_closing_loops_of_seeds_leaves_the_problem_unchanged():
 
 def test_seeds_that_are_not_closed_at_the_time_limit_are_not_cached():
     solver = points_on_a_platform()
-    problem = solver._problems[0]
+    problem = least_squares_problems(solver)[0]
     mine = movable_configuration_mask(problem, np.zeros(solver.mechanism.nv, dtype=bool))
-    table = seed_table_cache(problem).table(solver._bounds, mine, solver.mechanism.q)
+    table = seed_table_cache(problem).table(bounds(solver), mine, solver.mechanism.q)
     assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor(time.perf_counter() - 1.0))) == 0
     assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor())) == 30
 
 
 def test_the_number_of_seeds_closed_before_does_not_change_the_table():
-    fresh, used = (points_on_a_platform()._problems[0] for _ in range(2))
+    fresh, used = (least_squares_problems(points_on_a_platform())[0] for _ in range(2))
     mine = movable_configuration_mask(fresh, np.zeros(fresh.mechanism.nv, dtype=bool))
     new, old = (
         seed_table_cache(problem).table((problem.q_lower, problem.q_upper), mine, problem.mechanism.q)
@@ -292,7 +297,7 @@ def test_loops_of_seeds_are_not_closed_for_a_target_that_is_reached_early(monkey
 def far_targets(robot, count):
     """Points that a delta robot reaches, anywhere, and random starts."""
     rng = np.random.default_rng(5)
-    problem = mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0)))._problems[0]
+    problem = least_squares_problems(mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0))))[0]
     closed, _ = close_loops_of_starts(problem, robot.random(rng, 2 * count), Options(), Monitor())
     return closed[:count, :3], robot.random(rng, count)
 
@@ -355,8 +360,8 @@ def test_residuals_written_in_python_are_solved_with_restarts():
 def test_without_a_known_kind_of_residual_seeds_come_in_halton_s_order():
     mechanism = whole_body()
     solver = mk.Solver(mechanism, mk.CentreOfMass((0.1, 0.0, 0.8)))
-    mine = movable_configuration_mask(solver._problems[0], np.zeros(mechanism.nv, dtype=bool))
-    starts = next(restart_sequence(make_request(solver, 50), solver._problems[0], mechanism.q))
+    mine = movable_configuration_mask(least_squares_problems(solver)[0], np.zeros(mechanism.nv, dtype=bool))
+    starts = next(restart_sequence(make_request(solver, 50), least_squares_problems(solver)[0], mechanism.q))
     np.testing.assert_array_equal(
         starts, np.where(mine, halton_configurations(mechanism.space, SEED_TABLE_SIZE)[:50], mechanism.q)
     )

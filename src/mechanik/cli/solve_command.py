@@ -161,7 +161,7 @@ def _value_table(solution: Solution, digits: int) -> Table:
     table.add_column("at a limit", no_wrap=True)
     scalar_indices = set(space.scalars_q.tolist())  # without the numbers of quaternions
     is_movable = np.ones(space.nq, dtype=bool)
-    is_movable[space.scalars_q] = solution._solver._moving_dofs[space.scalars_v]
+    is_movable[space.scalars_q] = solution.moving_dofs[space.scalars_v]
     entries = zip(space.q_names, solution.q, angle_mask(mechanism), space.lower, space.upper, strict=True)
     for k, (name, value, is_angle, low, high) in enumerate(entries):
         unit = "" if k not in scalar_indices else "rad" if is_angle else "m"

@@ -165,9 +165,8 @@ def _loop_groups(mechanism: Mechanism, problem: Problem) -> list[LoopGroup] | No
         v = np.array(subproblem.packed.columns[: group_problem.n], dtype=np.int64)
         if (v < 0).any() or (v >= mechanism.nv).any():
             return None
-        tables = subproblem.packed.tables
-        tables["lower"][:], tables["upper"][:], tables["bound_state"][:] = -np.inf, np.inf, 0
-        has_band = tables["slack"][::2][: len(group_problem.residual)] >= 0
+        subproblem.packed.remove_bounds()
+        has_band = subproblem.packed.rows_with_bands[: len(group_problem.residual)]
         groups.append(LoopGroup(group_problem, np.flatnonzero(~has_band), v))
     return groups
 

@@ -148,7 +148,14 @@ class Closure:
 
     def gap(self) -> ClosureGap:
         """Return the violation that remains if the free dofs have the values of `joint_values`."""
-        X_axes_end, values = self._relative_pose(), self._all_joint_values()
+        return self._gap(self._relative_pose())
+
+    def gap_at(self, X_world_parent: Array, X_world_link: Array) -> ClosureGap:
+        """Return the violation for given poses of the two links, as in `joint_values_at`; no frame moves."""
+        return self._gap(self._pose_in_axes(X_world_parent @ self.joint.matrix, X_world_link))
+
+    def _gap(self, X_axes_end: Array) -> ClosureGap:
+        values = joint_values_from_pose(X_axes_end, self.free_dof, *self.joint._values_and_limits())
         R_values = euler.matrix_from_euler(values[[5, 4, 3]], order="zyx", axes="moving")
         return ClosureGap(X_axes_end[:3, 3] - values[:3], rotation.log(X_axes_end[:3, :3] @ R_values.T))
 
@@ -159,20 +166,44 @@ class Closure:
             A value for each free dof, inside its limits, m or rad; of several equivalent angles, the nearest to the
             stored value of the joint, or to zero for a goal.
         """
-        return self._all_joint_values()[list(self.free_dof)]
+        values = joint_values_from_pose(self._relative_pose(), self.free_dof, *self.joint._values_and_limits())
+        return values[list(self.free_dof)]
+
+    def joint_values_at(
+        self, X_world_parent: Array, X_world_link: Array, preferred_values: Array | None = None
+    ) -> Array:
+        """Compute the values of the closing joint for given poses of the two links; no frame moves.
+
+        Args:
+            X_world_parent: pose (4, 4) of the parent link of the joint.
+            X_world_link: pose (4, 4) of the link onto which the joint closes.
+            preferred_values: (6,), m and rad; of several equivalent angles, the nearest to these is returned. None:
+                the stored values of the joint.
+
+        Returns:
+            A value for each free dof, inside its limits, m or rad.
+        """
+        stored_values, lower, upper = self.joint._values_and_limits()
+        values = joint_values_from_pose(
+            self._pose_in_axes(X_world_parent @ self.joint.matrix, X_world_link),
+            self.free_dof,
+            stored_values if preferred_values is None else preferred_values,
+            lower,
+            upper,
+        )
+        return values[list(self.free_dof)]
 
     def update_joint(self) -> None:
         """Store the computed values in the closing joint; does nothing for a goal."""
         self.joint._store_values(dict(zip(self.free_dof, self.joint_values().tolist(), strict=True)))
 
-    def _all_joint_values(self) -> Array:
-        """Return the values of all six dofs, (6,), m and rad; zero for constrained dofs."""
-        return joint_values_from_pose(self._relative_pose(), self.free_dof, *self.joint._values_and_limits())
-
     def _relative_pose(self) -> Array:
         """Return X_axes_end, the pose of the end on the link in the joint's axes of motion, (4, 4)."""
-        X_world_joint = self.joint.world_matrix
-        X_joint_end = inverse(X_world_joint) @ self.link.world_matrix @ self._at.matrix
+        return self._pose_in_axes(self.joint.world_matrix, self.link.world_matrix)
+
+    def _pose_in_axes(self, X_world_joint: Array, X_world_link: Array) -> Array:
+        """Return X_axes_end (4, 4) for given poses (4, 4) of the joint and of the link."""
+        X_joint_end = inverse(X_world_joint) @ X_world_link @ self._at.matrix
         uses_world_axes = self.joint._is_in_world_axes()
         R_joint_axes = X_world_joint[:3, :3].T if uses_world_axes else quaternion.to_matrix(self.joint.axes_wxyz)
         # the motion of a joint is X_joint_end = A T R A' with A = R_joint_axes; the result is T R = A' X_joint_end A

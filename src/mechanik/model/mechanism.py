@@ -34,7 +34,7 @@ from mechanik.model.kinematics import (
     forward,
     values_by_name,
 )
-from mechanik.model.loop_closure import Closure
+from mechanik.model.loop_closure import Closure, ClosureGap
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_vector, format_count, read_only
 
@@ -598,6 +598,52 @@ class Mechanism(LoopKinematics, AllowedCollisions):
             {'joint1': 0.1, 'joint2': 0.2}
         """
         return values_by_name(self.kinematics, self._names, self.q if q is None else self._single_q(q))
+
+    def closing_joint_values(self, joint: str, q: ArrayLike | None = None) -> Array:
+        """Return the values of a joint that closes a loop, computed from the poses of its links; no joint moves.
+
+        Args:
+            joint: name of the joint.
+            q: (nq,); default: the present configuration.
+
+        Returns:
+            A value for each free dof, inside its limits, m or rad.
+
+        Raises:
+            UnknownName: no loop is closed by a joint of this name.
+
+        Example:
+            >>> four_bar = mk.gallery.four_bar()
+            >>> four_bar.closing_joint_values("closing_joint").shape
+            (1,)
+        """
+        closure = self.closure(joint)
+        return closure.joint_values_at(*self._closure_poses(closure, q))
+
+    def closure_gap(self, joint: str, q: ArrayLike | None = None) -> ClosureGap:
+        """Return the violation of a loop closure at q (nq,); no joint moves.
+
+        Args:
+            joint: name of the joint that closes the loop.
+            q: (nq,); default: the present configuration.
+
+        Raises:
+            UnknownName: no loop is closed by a joint of this name.
+
+        Example:
+            >>> four_bar = mk.gallery.four_bar()
+            >>> four_bar.closure_gap("closing_joint").is_closed()
+            True
+        """
+        closure = self.closure(joint)
+        return closure.gap_at(*self._closure_poses(closure, q))
+
+    def _closure_poses(self, closure: Closure, q: ArrayLike | None) -> tuple[Array, Array]:
+        """Return the poses at q of the parent link of a closing joint, and of the link onto which it closes."""
+        configuration = self.q if q is None else self._single_q(q)
+        parent = closure.joint.parent
+        X_world_parent = np.eye(4) if parent is None else self.pose(self.name_of(parent), configuration)
+        return X_world_parent, self.pose(self.name_of(closure.link), configuration)
 
     def configuration(self, values: JointValueMap, q: ArrayLike | None = None) -> Array:
         """Return a configuration with the values of given joints replaced.

@@ -164,6 +164,24 @@ def limits_reached(mechanism: Mechanism, q: Array, margin: float) -> dict[str, s
     return sides
 
 
+def limit_violations(mechanism: Mechanism, q: Array) -> dict[str, float]:
+    """Return by how much closing joints violate their limits, and joints their cones, at q (nq,); m or rad, by name."""
+    violations: dict[str, float] = {}
+    for name, tilt in swing_angles(mechanism, q).items():
+        cone = mechanism.joints[name].cone
+        if cone is not None and tilt > cone.angle:
+            violations[name] = tilt - cone.angle
+    for name, closure in mechanism.closures.items():
+        gap = mechanism.closure_gap(name, q)
+        joint = closure.joint
+        if isinstance(joint, Joint) and any(np.isfinite(joint.limits(dof)).any() for dof in closure.free_dof):
+            # the values that belong to the gap are inside the limits
+            size = max(float(np.linalg.norm(gap.position)), float(np.linalg.norm(gap.rotation)))
+            if size > 0.0:
+                violations[name] = max(size, violations.get(name, 0.0))
+    return violations
+
+
 def closure_cone_relations(mechanism: Mechanism, closure: Closure, weight: float = 1.0) -> tuple[Relation, ...]:
     """Return the cone of a joint that closes a loop, as relations with bands; empty if the joint has no cone."""
     joint = closure.joint

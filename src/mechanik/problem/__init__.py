@@ -9,9 +9,24 @@ from mechanik.problem.compilation import (
     Problem,
     ProblemSettings,
     Subproblem,
+    closing_values,
     compile_problem,
     same_structure,
     write_targets,
 )
+from mechanik.problem.kernel_options import KernelOptions
+from mechanik.problem.kernel_report import KernelReport
+from mechanik.problem.packed_problem import PackedProblem
 
-__all__ = ["Problem", "ProblemSettings", "Subproblem", "compile_problem", "same_structure", "write_targets"]
+__all__ = [
+    "KernelOptions",
+    "KernelReport",
+    "PackedProblem",
+    "Problem",
+    "ProblemSettings",
+    "Subproblem",
+    "closing_values",
+    "compile_problem",
+    "same_structure",
+    "write_targets",
+]

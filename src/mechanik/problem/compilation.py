@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mechanik.kernels import problem_layout
 from mechanik.model import Closure, Joint, JointConstraint, Mechanism
 from mechanik.model.dof import ROTATIONS
 from mechanik.objectives import Objective
@@ -31,7 +30,7 @@ from mechanik.problem.kinematic_tree import (
     build_kinematic_tree,
     find_passive_sphericals,
 )
-from mechanik.problem.packed_problem import CLOSURE_TOLERANCE, PackedProblem, flat_pose, pack_problem
+from mechanik.problem.packed_problem import CLOSURE_TOLERANCE, PackedProblem, pack_problem
 from mechanik.problem.residual_block import ResidualBlock, WeightedRelation
 from mechanik.spatial.array import Array
 
@@ -54,6 +53,7 @@ class Subproblem:
         levels: for each stage the level of its objectives; -1 for constraints.
         is_optional: for each stage whether it is optional: success does not depend on it.
         moving_dofs: (nv,), mask of the dofs that the subproblem may change.
+        required_row_count: number of residual rows of required objectives, without rows with bands.
         passive_spherical_v: first index in v of each passive spherical joint, whose rotation is computed from a
             closure after the solve.
 
@@ -71,7 +71,18 @@ class Subproblem:
     levels: tuple[int, ...]
     is_optional: tuple[bool, ...]
     moving_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    required_row_count: int = 0
     passive_spherical_v: tuple[int, ...] = ()
+
+    @property
+    def required_stages(self) -> tuple[int, ...]:
+        """Indices of the stages that success depends on."""
+        return tuple(k for k, is_optional in enumerate(self.is_optional) if not is_optional)
+
+    @property
+    def is_overdetermined(self) -> bool:
+        """Whether the required goals have more rows than there are dofs, so that they can hardly all be met."""
+        return self.required_row_count > int((self.packed.columns >= 0).sum())
 
     def columns_of_dofs(
         self, dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -91,8 +102,8 @@ class Problem:
         subproblems: independent parts, each with its packed tables.
         tree: kinematic tree of the mechanism, with nodes of the closing joints that need them.
         length_unit: characteristic length of the mechanism, m; residuals of lengths are divided by it.
-        extra_values: start values (m and rad) of the closing joints that have nodes in the tree. They follow q in x,
-            the configuration vector of the tree.
+        closures_with_nodes: closures whose joint has nodes in the tree. The values of these joints follow q in x, the
+            configuration vector of the tree (`closing_values`).
         joint_constraints: the joint constraints by name, in order.
         cone_joints: names of the joints in the tree with a cone limit.
 
@@ -109,7 +120,7 @@ class Problem:
     subproblems: tuple[Subproblem, ...]
     tree: KinematicTree
     length_unit: float
-    extra_values: Array
+    closures_with_nodes: tuple[Closure, ...]
     joint_constraints: Mapping[str, JointConstraint]
     cone_joints: tuple[str, ...] = ()
 
@@ -245,12 +256,14 @@ def compile_problem(
                 levels=tuple(level for level, _ in stages),
                 is_optional=tuple(is_optional for _, is_optional in stages),
                 moving_dofs=moving_dofs,
+                required_row_count=sum(
+                    blocks[k].row_count
+                    for k in sorted_group
+                    if entries[k][2] >= 0 and not entries[k][1] and not blocks[k].has_bands
+                ),
                 passive_spherical_v=tuple(joint.v for joint in group_sphericals),
             )
         )
-    extra_values = np.array(
-        [value for closure in closures_with_nodes for value in _closing_joint_values(closure)], dtype=np.float64
-    )
     joint_constraints = mechanism.joint_constraints
     return Problem(
         tuple(objectives),
@@ -258,7 +271,7 @@ def compile_problem(
         tuple(subproblems),
         tree,
         length_unit,
-        extra_values,
+        tuple(closures_with_nodes),
         joint_constraints,
         tuple(cones),
     )
@@ -287,13 +300,20 @@ def _make_closure_relations(mechanism: Mechanism, closure: Closure, has_nodes: b
     return (weld, *closure_cone_relations(mechanism, closure))
 
 
-def _closing_joint_values(closure: Closure) -> list[float]:
-    """Return the values of a closing joint in the order of its nodes: translations, then rotations in reverse order."""
-    joint = closure.joint
-    assert isinstance(joint, Joint)
-    translations = [dof for dof in joint.dof if not dof.is_rotation]
-    rotations = [dof for dof in joint.dof if dof.is_rotation]
-    return [joint.value(dof) for dof in (*translations, *reversed(rotations))]
+def closing_values(mechanism: Mechanism, problem: Problem, q: Array) -> Array:
+    """Return the values of the closing joints with nodes at q (nq,), in the order of their nodes; m and rad.
+
+    The values follow from the poses of the links at q, not from the present pose of the mechanism. Of a joint, the
+    translations come first, then the rotations in reverse order.
+    """
+    values: list[float] = []
+    for closure in problem.closures_with_nodes:
+        poses = mechanism._closure_poses(closure, q)
+        value_of = dict(zip(closure.free_dof, closure.joint_values_at(*poses, np.zeros(6)).tolist(), strict=True))
+        translations = [dof for dof in value_of if not dof.is_rotation]
+        rotations = [dof for dof in value_of if dof.is_rotation]
+        values += [value_of[dof] for dof in (*translations, *reversed(rotations))]
+    return np.array(values, dtype=np.float64)
 
 
 def _group_blocks(blocks: Sequence[ResidualBlock]) -> list[list[int]]:
@@ -346,14 +366,17 @@ def same_structure(relation: Relation, other_relation: Relation) -> bool:
     )
 
 
-def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -> None:
-    """Write new targets of an objective into a compiled problem, without compiling it again.
+def write_targets(
+    problem: Problem, owner: int, relations: Sequence[Relation], copies: Sequence[PackedProblem] | None = None
+) -> None:
+    """Write new targets of an objective into packed problems, without compiling the problem again.
 
     Args:
-        problem: changed in place.
+        problem: the compiled problem.
         owner: index of the objective, as in `Subproblem.owners`.
         relations: all relations of the objective, with the same structure as the compiled relations
             (`same_structure`).
+        copies: copies of the packed problem of each subproblem, which are changed. None: those of `problem` itself.
 
     Example:
         >>> from mechanik.problem import ProblemSettings, compile_problem, write_targets
@@ -363,38 +386,13 @@ def write_targets(problem: Problem, owner: int, relations: Sequence[Relation]) -
         >>> problem.subproblems[0].packed.tables["block_data"][9:12].tolist()
         [0.4, 0.3, 0.0]
     """
-    for subproblem in problem.subproblems:
+    frames = problem.tree.frames
+    all_packed = [subproblem.packed for subproblem in problem.subproblems] if copies is None else copies
+    for subproblem, packed in zip(problem.subproblems, all_packed, strict=True):
         for block_index, (block_owner, relation_index) in enumerate(
             zip(subproblem.owners, subproblem.relation_indices, strict=True)
         ):
             if block_owner == owner:
-                _write_block(problem, subproblem, block_index, relations[relation_index])
-
-
-def _write_block(problem: Problem, subproblem: Subproblem, block_index: int, relation: Relation) -> None:
-    """Write the target, frames and bands of a relation into the tables of its block."""
-    tables = subproblem.packed.tables
-    block_floats = tables["block_data"][
-        block_index * problem_layout.BLOCK_FLOATS : (block_index + 1) * problem_layout.BLOCK_FLOATS
-    ]
-    if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
-        block_floats[: len(relation.target)] = relation.target
-    elif relation.kind is not RelationKind.FUNCTION:
-        block_floats[problem_layout.FRAME_A : problem_layout.FRAME_B] = flat_pose(
-            problem.tree.frames[relation.a][1] @ relation.X_a
-        )
-        block_floats[problem_layout.FRAME_B : problem_layout.AXES_C] = flat_pose(
-            problem.tree.frames[relation.b][1] @ relation.X_b
-        )
-    if relation.world_axes is not None:
-        block_floats[problem_layout.AXES_C : problem_layout.POSITION_TOLERANCE2] = relation.world_axes.ravel()
-    block_ints = tables["blocks"][
-        block_index * problem_layout.BLOCK_INTS : (block_index + 1) * problem_layout.BLOCK_INTS
-    ]
-    if block_ints[problem_layout.HAS_BANDS]:
-        first_row, slack = int(block_ints[problem_layout.FIRST_ROW]), tables["slack"].reshape(-1, 2)
-        block_columns = tables["block_columns"][block_ints[problem_layout.FIRST_COLUMN] :]
-        for row in range(len(relation.rows)):
-            column = block_columns[slack[first_row + row, 1]]
-            tables["lower"][column] = -np.inf if relation.lower is None else relation.lower[row]
-            tables["upper"][column] = np.inf if relation.upper is None else relation.upper[row]
+                relation = relations[relation_index]
+                X_node_a, X_node_b = (frames[link][1] for link in (relation.a, relation.b))
+                packed.write_relation(block_index, relation, X_node_a, X_node_b)

@@ -6,17 +6,21 @@ a band, an interval of values that count as zero.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mechanik.kernels import problem_layout
-from mechanik.kernels.nodes import PARENT
+from mechanik.kernels import problem_layout, state_layout
+from mechanik.kernels.nodes import NODE_FLOATS, PARENT
 from mechanik.model.configuration_space import Indices
-from mechanik.objectives.relation import RelationKind
+from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.problem.kernel_options import KernelOptions
+from mechanik.problem.kernel_report import KernelReport
 from mechanik.problem.kinematic_tree import KinematicTree, PassiveSpherical
+from mechanik.problem.records import BlockRecord, NodeRecord, block_record, node_record
 from mechanik.problem.residual_block import (
     ResidualBlock,
     count_parameters,
@@ -28,6 +32,7 @@ from mechanik.spatial.array import Array
 
 CLOSURE_TOLERANCE = 1e-10
 """m and rad; largest error of a hard constraint that counts as zero."""
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 MAX_HESSIAN_COLUMNS = 128
 """Largest number of columns for which memory for a Hessian is always reserved. With more columns, it is reserved only
 if a stage uses the primal step (`residual_block.py`)."""
@@ -35,13 +40,16 @@ if a stage uses the primal step (`residual_block.py`)."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedProblem:
-    """Flat arrays of one subproblem.
+    """Flat arrays of one subproblem, and all access to them from Python.
+
+    The problem that the compiler packs is a template and stays unchanged; a search runs on a `copy`.
 
     Attributes:
         ints, floats: the arrays that the kernel reads and writes.
         tables: views into the arrays, by table name.
         sizes: sizes by name, as in `problem_layout.SIZES`.
         columns: for each Jacobian column the index in v of its dof; -1 for slack variables.
+        report: the report of the last search, as a view.
     """
 
     ints: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -49,6 +57,280 @@ class PackedProblem:
     tables: Mapping[str, np.ndarray[Any, Any]]
     sizes: Mapping[str, int]
     columns: Indices
+    report: KernelReport
+
+    # ---- copies of a template ----------------------------------------------------------------
+
+    def copy(self) -> PackedProblem:
+        """Return an independent copy: the workspace of one thread."""
+        ints, floats = self.ints.copy(), self.floats.copy()
+        tables = _table_views(ints, floats, {name: len(table) for name, table in self.tables.items()})
+        return PackedProblem(ints, floats, tables, self.sizes, self.columns, KernelReport(tables["report"]))
+
+    def reset(self, template: PackedProblem) -> None:
+        """Restore all inputs of a search from the template: targets, bounds, options, and the variables after q.
+
+        The tables behind the options are memory of the kernel, which a search initializes.
+        """
+        end = int(self.ints[problem_layout.AT_STATE])
+        self.floats[:end] = template.floats[:end]
+        self.tables["x"][:] = template.tables["x"]
+        self.tables["bound_state"][:] = 0
+
+    # ---- inputs of a search --------------------------------------------------------------------
+
+    def set_options(self, options: KernelOptions) -> None:
+        """Write the options of the next searches."""
+        self.tables["options"][:] = options.table
+
+    def write_bounds(self, lower: Array, upper: Array) -> None:
+        """Write limits of q, (nq,) each, rad or m; bands and closing joints keep theirs."""
+        indices, nq = self.tables["column_x"], len(lower)
+        is_in_q = (indices >= 0) & (indices < nq)
+        self.tables["lower"][is_in_q], self.tables["upper"][is_in_q] = (
+            lower[indices[is_in_q]],
+            upper[indices[is_in_q]],
+        )
+
+    def remove_bounds(self) -> None:
+        """Remove the limits of all columns, also those of bands."""
+        self.tables["lower"][:], self.tables["upper"][:], self.tables["bound_state"][:] = -np.inf, np.inf, 0
+
+    def lock_columns(self, is_locked: Mask) -> None:
+        """Lock the columns of a mask (columns,): their values stay as in the start, also beyond the limits."""
+        self.tables["bound_state"][:] = np.where(is_locked, problem_layout.LOCKED, 0)
+        if is_locked.any():
+            self.tables["lower"][is_locked], self.tables["upper"][is_locked] = -np.inf, np.inf
+
+    @property
+    def is_locked(self) -> Mask:
+        """Mask of the locked columns, (columns,)."""
+        return self.tables["bound_state"] == problem_layout.LOCKED
+
+    def release_bounds(self) -> None:
+        """Empty the active set; locked columns stay locked."""
+        bound_state = self.tables["bound_state"]
+        bound_state[bound_state != problem_layout.LOCKED] = 0
+
+    @property
+    def column_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds of x of each column, (columns,) each, as views; rad or m."""
+        return self.tables["lower"], self.tables["upper"]
+
+    def set_extra_values(self, values: Array) -> None:
+        """Set the variables after q: values (m and rad) of closing joints with nodes; those of slacks become zero."""
+        extra_state = self.tables["x"][self.sizes["q"] :]
+        extra_state[: len(values)] = values
+        extra_state[len(values) :] = 0.0
+
+    @property
+    def extra_state(self) -> Array:
+        """View of the variables after q: values of closing joints with nodes, then slack variables."""
+        return self.tables["x"][self.sizes["q"] :]
+
+    def write_relation(self, block_index: int, relation: Relation, X_node_a: Array, X_node_b: Array) -> None:
+        """Write the target, frames and bands of a relation into a block.
+
+        Args:
+            block_index: index of the block; its relation had the same structure when it was packed.
+            relation: the new relation.
+            X_node_a, X_node_b: poses (4, 4) of the links A and B of the relation in their nodes.
+        """
+        tables = self.tables
+        data, block = self._block_data(block_index), self._block(block_index)
+        if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
+            data[: len(relation.target)] = relation.target
+        elif relation.kind is not RelationKind.FUNCTION:
+            data[problem_layout.FRAME_A : problem_layout.FRAME_B] = flat_pose(X_node_a @ relation.X_a)
+            data[problem_layout.FRAME_B : problem_layout.AXES_C] = flat_pose(X_node_b @ relation.X_b)
+        if relation.world_axes is not None:
+            data[problem_layout.AXES_C : problem_layout.POSITION_TOLERANCE2] = relation.world_axes.ravel()
+        if block[problem_layout.HAS_BANDS]:
+            first_row, slack = int(block[problem_layout.FIRST_ROW]), tables["slack"].reshape(-1, 2)
+            block_columns = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :]
+            for row in range(len(relation.rows)):
+                column = block_columns[slack[first_row + row, 1]]
+                tables["lower"][column] = -np.inf if relation.lower is None else relation.lower[row]
+                tables["upper"][column] = np.inf if relation.upper is None else relation.upper[row]
+
+    def target_view(self, block_index: int) -> Array:
+        """Return the target numbers of a block as a view: frame A (12,), or the target of a joint value."""
+        return self._block_data(block_index)[problem_layout.FRAME_A : problem_layout.FRAME_B]
+
+    def target_index(self, block_index: int) -> int:
+        """Return the index in `floats` of the first target number of a block."""
+        block_data = int(self.ints[problem_layout.AT_BLOCK_DATA])
+        return block_data + problem_layout.BLOCK_FLOATS * block_index + problem_layout.FRAME_A
+
+    def set_target_block(self, block_index: int) -> None:
+        """Choose the block whose frame A the target argument of the kernel replaces."""
+        self.ints[problem_layout.TARGET_BLOCK] = block_index
+
+    @contextmanager
+    def constraints_only(self) -> Generator[None]:
+        """Let searches end after the first stage, which has the closures, joint constraints and cone limits."""
+        stage_count = int(self.ints[problem_layout.N_STAGES])
+        self.ints[problem_layout.N_STAGES] = 1
+        try:
+            yield
+        finally:
+            self.ints[problem_layout.N_STAGES] = stage_count
+
+    # ---- a search that pauses --------------------------------------------------------------------
+
+    def begin_search(self, iterations_per_call: float) -> None:
+        """Let the next kernel call begin a search, and pause after a number of iterations (infinite: never)."""
+        self.tables["state"][state_layout.IS_RESUMED] = 0.0
+        self.pause_after(iterations_per_call)
+
+    def pause_after(self, iterations: float) -> None:
+        """Set the number of iterations until the next pause."""
+        self.tables["options"][problem_layout.ITERATIONS_PER_CALL] = iterations
+
+    def end_search(self, start_count: int) -> int:
+        """Let the paused search end: no stage continues, and no attempt begins.
+
+        Args:
+            start_count: number of starts after the first.
+
+        Returns:
+            The number of attempts.
+        """
+        options, state = self.tables["options"], self.tables["state"]
+        options[problem_layout.MAX_ITERATIONS] = 0
+        self.pause_after(np.inf)
+        attempts = int(state[state_layout.ATTEMPT]) + 1
+        state[state_layout.ATTEMPT] = start_count + 1
+        return attempts
+
+    @property
+    def cost(self) -> float:
+        """Cost of the present stage of a paused or ended search."""
+        return float(self.tables["state"][state_layout.COST])
+
+    def forget_search(self) -> None:
+        """Let the next kernel call begin a search, also if the last one has not ended."""
+        self.tables["state"][state_layout.IS_RESUMED] = 0.0
+
+    def use_first_buffer(self) -> None:
+        """Make buffer 0 that of the accepted state, as for evaluations outside of a search."""
+        self.tables["state"][state_layout.CURRENT_BUFFER] = 0.0
+
+    @property
+    def accepted_q(self) -> Array:
+        """Accepted configuration of a paused search, (nq,), as a view."""
+        return self.tables["x"][: self.sizes["q"]]
+
+    @property
+    def trial(self) -> Array:
+        """The trial x: q, then the variables after it, (x,), as a view."""
+        return self.tables["trial"]
+
+    @property
+    def step(self) -> Array:
+        """Step from the accepted x, in units of the columns, (columns,), as a view."""
+        return self.tables["step"]
+
+    @property
+    def trial_q(self) -> Array:
+        """Configuration of the trial that the kernel evaluates next, (nq,)."""
+        return self.tables["trial"][: self.sizes["q"]]
+
+    def write_function_rows(self, block_index: int, value: Array, J: Array) -> None:
+        """Write residual and Jacobian of a block that is a Python function, at the trial.
+
+        Args:
+            block_index: index of the block.
+            value: residual without weights, (m,).
+            J: its Jacobian, (m, nv).
+        """
+        tables = self.tables
+        buffer = 1 - int(tables["state"][state_layout.CURRENT_BUFFER])
+        block = self._block(block_index)
+        first_row, row_count, column_count = (
+            int(block[k]) for k in (problem_layout.FIRST_ROW, problem_layout.ROW_COUNT, problem_layout.COLUMN_COUNT)
+        )
+        block_columns = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][:column_count]
+        weight = tables["weight"][first_row : first_row + row_count]
+        residual = tables["residual"][buffer * self.sizes["rows"] + first_row :][:row_count]
+        residual[:] = weight * value
+        first_entry = buffer * self.sizes["jacobian"] + int(block[problem_layout.FIRST_JACOBIAN])
+        jacobian = tables["jacobian"][first_entry : first_entry + row_count * column_count]
+        jacobian = jacobian.reshape(row_count, column_count)
+        jacobian[:] = 0.0
+        v = self.columns[block_columns]
+        is_moving = np.flatnonzero(v >= 0)
+        jacobian[:, is_moving] = weight[:, None] * J[:, v[is_moving]] * tables["scale"][block_columns[is_moving]]
+        if block[problem_layout.HAS_BANDS]:
+            slack_x, slack_column = tables["slack"].reshape(-1, 2)[first_row : first_row + row_count].T
+            residual -= weight * tables["trial"][slack_x]
+            jacobian[np.arange(row_count), slack_column] = -1.0
+
+    # ---- properties of the problem ---------------------------------------------------------------
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether a block is a Python function."""
+        return self.sizes["functions"] > 0
+
+    def node_records(self) -> list[NodeRecord]:
+        """Return a record of each node."""
+        return [node_record(row) for row in self.tables["nodes"].reshape(-1, NODE_FLOATS)]
+
+    def block_records(self) -> list[BlockRecord]:
+        """Return a record of each block."""
+        blocks = self.tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
+        return [block_record(row, self.tables["block_columns"]) for row in blocks]
+
+    def stage_blocks(self, stage: int) -> range:
+        """Return the blocks that a stage minimises; the blocks before them are its hard constraints."""
+        first = problem_layout.STAGE_INTS * stage
+        stage_ints = self.tables["stages"][first : first + problem_layout.STAGE_INTS]
+        return range(int(stage_ints[problem_layout.HARD_END]), int(stage_ints[problem_layout.SOFT_END]))
+
+    def row_range(self, block_index: int) -> range:
+        """Return the rows of a block."""
+        block = self._block(block_index)
+        first_row = int(block[problem_layout.FIRST_ROW])
+        return range(first_row, first_row + int(block[problem_layout.ROW_COUNT]))
+
+    @property
+    def row_count(self) -> int:
+        """Number of residual rows."""
+        return self.sizes["rows"]
+
+    @property
+    def stage_count(self) -> int:
+        """Number of stages."""
+        return self.sizes["stages"]
+
+    @property
+    def column_x_indices(self) -> Indices:
+        """Index in x of each column, (columns,), as a view; -1 for the columns of spherical joints."""
+        return self.tables["column_x"]
+
+    @property
+    def column_scales(self) -> Array:
+        """Change of x for one unit of each column, (columns,), as a view; rad or m."""
+        return self.tables["scale"]
+
+    @property
+    def rows_with_bands(self) -> Mask:
+        """Mask of the rows with a band, an interval of values that count as zero, (rows,)."""
+        return self.tables["slack"][::2] >= 0
+
+    def row_weights(self, block_index: int) -> Array:
+        """Return the weights of the rows of a block, per m and per rad."""
+        rows = self.row_range(block_index)
+        return self.tables["weight"][rows.start : rows.stop]
+
+    def _block(self, block_index: int) -> np.ndarray[Any, Any]:
+        first = problem_layout.BLOCK_INTS * block_index
+        return self.tables["blocks"][first : first + problem_layout.BLOCK_INTS]
+
+    def _block_data(self, block_index: int) -> Array:
+        first = problem_layout.BLOCK_FLOATS * block_index
+        return self.tables["block_data"][first : first + problem_layout.BLOCK_FLOATS]
 
 
 def pack_problem(
@@ -190,19 +472,27 @@ def _allocate(sizes: Mapping[str, int], columns: Indices) -> PackedProblem:
     floats = np.zeros(sum(lengths[name] for name in problem_layout.FLOAT_TABLES) + 1)
     for k, name in enumerate(problem_layout.SIZES):
         ints[k] = sizes[name]
-    tables: dict[str, np.ndarray[Any, Any]] = {}
     int_offset, float_offset = header_size, 0
     for k, name in enumerate(names):
-        length = lengths[name]
         if name in problem_layout.INT_TABLES:
             ints[problem_layout.FIRST_TABLE_OFFSET + k] = int_offset
-            tables[name] = ints[int_offset : int_offset + length]
-            int_offset += length
+            int_offset += lengths[name]
         else:
             ints[problem_layout.FIRST_TABLE_OFFSET + k] = float_offset
-            tables[name] = floats[float_offset : float_offset + length]
-            float_offset += length
-    return PackedProblem(ints, floats, tables, dict(sizes), columns)
+            float_offset += lengths[name]
+    tables = _table_views(ints, floats, lengths)
+    return PackedProblem(ints, floats, tables, dict(sizes), columns, KernelReport(tables["report"]))
+
+
+def _table_views(
+    ints: np.ndarray[tuple[int], np.dtype[np.int64]], floats: Array, lengths: Mapping[str, int]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Return views of all tables by name; the header of `ints` has their offsets."""
+    tables: dict[str, np.ndarray[Any, Any]] = {}
+    for k, (name, length) in enumerate(lengths.items()):
+        offset = int(ints[problem_layout.FIRST_TABLE_OFFSET + k])
+        tables[name] = (ints if name in problem_layout.INT_TABLES else floats)[offset : offset + length]
+    return tables
 
 
 def _table_length(expression: str, sizes: Mapping[str, int]) -> int:

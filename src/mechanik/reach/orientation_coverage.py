@@ -278,7 +278,7 @@ def check_orientations(
         else:
             targets = make_pose(R, voxels.positions)
         # a serial chain has a seed table; otherwise the configuration that reaches the position is the best start
-        q, success, _ = solve_targets(solver, targets, None if solver._chain_search is not None else voxels.q, threads)
+        q, success, _ = solve_targets(solver, targets, None if solver.chain is not None else voxels.q, threads)
         retry_from_neighbours(retry_solver, targets, q, success, neighbours, threads)
         is_reached[:, column] = success
         on_progress(column + 1)

@@ -1,38 +1,30 @@
-"""Compiled problem of a solver: mechanism and objectives as kernel tables, compiled again when either changes.
+"""What a solver was made for, and its compiled form: objectives, limits and the packed tables of each subproblem.
 
-If the caller gives no objectives, they are derived from the graph: goals connected to links, joint targets, rest poses.
+Both are immutable. An edit of the mechanism, or targets with another structure, make a new compiled problem; calls in
+other threads continue with the old one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument, ObjectiveError
-from mechanik.model import Closure, Frame, Mechanism
-from mechanik.objectives import JointValues, Objective, RestPose, jacobian, residual
+from mechanik.model import Closure, Mechanism
+from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.objectives.constraint_relations import closure_relations
 from mechanik.objectives.joint_goals import JointObjective
-from mechanik.objectives.objective import ObjectiveOptions, ResidualDefinition, as_objectives
+from mechanik.objectives.objective import ObjectiveOptions
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.problem import ProblemSettings, Subproblem, compile_problem, same_structure, write_targets
-from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.problem import Problem, ProblemSettings, compile_problem, same_structure
 from mechanik.solver.methods.method import Method
-from mechanik.solver.methods.method_registry import make_method, option_names
-from mechanik.solver.options import (
-    DofNames,
-    Options,
-    as_bounds,
-    as_dof_mask,
-    as_weights,
-    check_option_names,
-    write_options,
-)
-from mechanik.solver.target_writer import scaled_rest
+from mechanik.solver.options import DofNames, Options, as_bounds, as_dof_mask, as_weights
 from mechanik.spatial.array import Array, ArrayLike
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -78,203 +70,193 @@ def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance:
     return tuple(objectives)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProblemDefinition:
+    """What a solver was made for: the arguments that are the same for all calls.
+
+    Attributes:
+        mechanism: the mechanism.
+        given_objectives: objectives that the caller gave; None: those of the graph at each call.
+        method, options: method and options of calls that do not give others.
+        is_auto: whether a closed form follows if the method fails.
+        active, lock, limits, weights, rest: as for `Solver`.
+        moves_joints: whether a solve writes its result to the joints of the graph.
+        constraints: objectives of the solver itself, such as clearances, at the end of all objectives; targets and
+            solutions do not include them.
+    """
+
+    mechanism: Mechanism
+    given_objectives: tuple[Objective, ...] | None
+    method: Method
+    options: Options
+    is_auto: bool = False
+    active: DofNames | str | None = None
+    lock: DofNames | str | None = None
+    limits: Mapping[str, ArrayLike] | None = None
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    rest: ArrayLike | Mapping[str, ArrayLike] | bool | None = None
+    moves_joints: bool = False
+    constraints: tuple[Objective, ...] = ()
+
+    def current_objectives(self) -> tuple[Objective, ...]:
+        """Return the given objectives, or those of the graph as it is now; then the rest pose, if any."""
+        objectives = self.given_objectives
+        if objectives is None:
+            objectives = objectives_of_graph(self.mechanism, self.options.tolerance, self.options.angle_tolerance)
+        if self.rest is not None and self.rest is not False:
+            objectives = (*objectives, RestPose(None if self.rest is True else self.rest, name="rest"))
+        return objectives
+
+
 CONSTRAINT_PLACEHOLDER = Relation(RelationKind.POSE, ())
 """Entry for a block of a closure, joint constraint or cone in the list of relations of a subproblem. Such a block is
 never a Python function, and the kernel has its data in the tables.
 """
 
 
+@dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """Compiled state of a solver; see `Solver` for the arguments.
+    """Compiled form of a definition, for one revision of the mechanism.
 
     Attributes:
-        mechanism: the mechanism.
-        method: the method.
-        method_reason: sentence with the reason for this method.
-        options: options that all methods have in common.
+        definition: what the problem is.
+        revision: revision of the mechanism.
+        all_objectives: all objectives, with the constraints of the solver.
+        relations: relations of each objective, without a start: angle targets as they are given.
+        bounds: lower and upper limits, (nq,) each, rad or m.
+        settings: weights and active dofs.
+        problem: packed tables of each subproblem: templates that no search changes.
+        moving_dofs: (nv,) mask of the dofs that a search may move.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism | Frame | Iterable[Frame],
-        goals: Objective | Iterable[Objective] | None,
-        solver: str | Method,
-        active: DofNames | str | None,
-        lock: DofNames | str | None,
-        limits: Mapping[str, ArrayLike] | None,
-        weights: Mapping[str, float] | None,
-        rest: ArrayLike | Mapping[str, ArrayLike] | bool | None,
-        options: dict[str, Any],
-    ) -> None:
-        self._is_auto = isinstance(solver, str) and solver == "auto"
-        self.method, common_options = make_method("lm" if self._is_auto else solver, options)
-        check_option_names(common_options, option_names(type(self.method)))
-        self.options = Options(**common_options)
-        if isinstance(mechanism, str):
-            raise InvalidArgument(
-                f"the first argument must be a mechanism, not the text {mechanism!r}; load a file with mk.load"
-            )
-        if weights is not None and not isinstance(weights, Mapping):
-            raise InvalidArgument(f"weights must be a mapping from names, as in {{'elbow': 2}}, not {weights!r}")
-        self._moves_joints = not isinstance(mechanism, Mechanism)
-        self.mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism)
-        self._given_objectives = None if goals is None else as_objectives(goals)
-        if self._given_objectives == ():
-            raise ObjectiveError("the list of goals is empty; give a goal, or omit goals to only close loops")
-        self._active, self._lock, self._limits, self._rest = active, lock, limits, rest
-        self._weights = dict(weights or {})
-        self._can_eliminate_spherical_joints = True
-        self._objectives: tuple[Objective, ...] = ()
-        self.method_reason = f"{self.method.title}, selected by the argument `solver`"
-        self._compile(self._current_objectives())
+    definition: ProblemDefinition
+    revision: tuple[int, ...]
+    all_objectives: tuple[Objective, ...]
+    relations: tuple[tuple[Relation, ...], ...]
+    bounds: tuple[Array, Array]
+    settings: ProblemSettings
+    problem: Problem
+    moving_dofs: Mask
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism, which may have been edited since."""
+        return self.definition.mechanism
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """Objectives that the caller gave, or those of the graph; then the rest pose that `rest` gives, if any."""
-        return self._objectives
+        """The objectives, without the constraints of the solver."""
+        return self.all_objectives[: len(self.all_objectives) - len(self.definition.constraints)]
 
-    def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
-        """Return the stacked residual of all objectives at q, (m,), in m and rad, without weights.
+    @property
+    def is_stale(self) -> bool:
+        """Whether the mechanism was edited since the compilation."""
+        return self.mechanism.revision != self.revision
 
-        Args:
-            q: configuration, (nq,). None: `mechanism.q`.
-            definition: "klampt" gives the residual of Klampt's IK functions, for `LinkGoal` only.
-        """
-        self._recompile_if_stale()
-        return residual(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
+    @property
+    def has_constraints(self) -> bool:
+        """Whether loops, joint constraints or cones must hold."""
+        problem = self.problem
+        return bool(problem.closures or problem.joint_constraints or problem.cone_joints)
 
-    def jacobian(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
-        """Return the Jacobian of `residual` with respect to v, (m, nv).
+    @cached_property
+    def relations_by_block(self) -> tuple[tuple[Relation, ...], ...]:
+        """For each subproblem the relation of each of its blocks."""
+        return self.arrange_by_block(self.relations)
 
-        Args:
-            q, definition: as in `residual`.
-        """
-        self._recompile_if_stale()
-        return jacobian(self._objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
-
-    # ---- internals ---------------------------------------------------------------------------
-
-    def _current_objectives(self) -> tuple[Objective, ...]:
-        """Return the given objectives, or those of the graph as it is now; then the rest pose, if any."""
-        given_objectives, options = self._given_objectives, self.options
-        objectives = (
-            objectives_of_graph(self.mechanism, options.tolerance, options.angle_tolerance)
-            if given_objectives is None
-            else given_objectives
-        )
-        if self._rest is None or self._rest is False:
-            return objectives
-        return (*objectives, RestPose(None if self._rest is True else self._rest, name="rest"))
-
-    def _relations(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
-        """Return the relations of each objective; with q, angles of the angle mode "nearest" are nearest to q."""
-        mechanism, bounds = self.mechanism, self._bounds
-        return [
-            objective.nearest_relations(mechanism, q, *bounds)
-            if isinstance(objective, JointObjective) and q is not None
-            else objective.relations(mechanism)
-            for objective in objectives
-        ]
-
-    def _compile(self, objectives: tuple[Objective, ...], relations: list[tuple[Relation, ...]] | None = None) -> None:
-        mechanism = self.mechanism
-        self._revision, self._edit_count = mechanism.revision, Frame.edit_count
-        self._bounds = as_bounds(mechanism, self._limits)
-        is_active = as_dof_mask(mechanism, self._active, True)
-        if self._lock is not None:
-            is_active &= ~as_dof_mask(mechanism, self._lock, False)
-        self._objectives = objectives
-        self._objective_relations: list[tuple[Relation, ...]] = (
-            self._relations(objectives, None) if relations is None else relations
-        )
-        objective_weights, dof_weights = as_weights(mechanism, objectives, self._weights)
-        self._settings = ProblemSettings(
-            is_active.tolist(), objective_weights, dof_weights.tolist(), self.options.position_weight,
-            self.options.rotation_weight,
-            isinstance(self.method, LevenbergMarquardt) and self._can_eliminate_spherical_joints,
-        )  # fmt: skip
-        self._problem = compile_problem(mechanism, objectives, self._objective_relations, self._settings)
-        self._moving_dofs = np.zeros(mechanism.nv, dtype=np.bool_)
-        for subproblem in self._problem.subproblems:
-            self._moving_dofs |= subproblem.moving_dofs
-        self._block_relations = self._relations_by_block()
-        self._targets_changed = False
-        self._reset_tables()
-        self._on_compiled()
-
-    def _on_compiled(self) -> None:
-        """Hook that runs after each compilation."""
-
-    def _reset_tables(self) -> None:
-        """Reset all entries of the tables, except targets, that a call may change.
-
-        These are the limits, the active set, the variables that follow q in the kernel's x (values of closing joints
-        and slack variables) and, for Levenberg-Marquardt, the options.
-        """
-        problem, options = self._problem, self.options
-        for subproblem in problem.subproblems:
-            if isinstance(self.method, LevenbergMarquardt):
-                write_options(subproblem, options, self.method, problem.length_unit)
-            self._write_bounds(subproblem, *self._bounds)
-            subproblem.packed.tables["bound_state"][:] = 0
-            extra_state = subproblem.packed.tables["x"][self.mechanism.nq :]
-            extra_state[: len(problem.extra_values)] = problem.extra_values
-            extra_state[len(problem.extra_values) :] = 0.0  # reset slacks: a call must not depend on the previous call
-
-    def _recompile_if_stale(self) -> None:
-        """Update the objectives of the graph; compile again if their number or the mechanism has changed."""
-        objectives = self._objectives
-        if Frame.edit_count != self._edit_count or self._given_objectives is None:
-            objectives = self._current_objectives() if self._given_objectives is None else self._objectives
-            if self.mechanism.revision != self._revision or len(objectives) != len(self._objectives):
-                self._compile(objectives)
-            self._edit_count = Frame.edit_count
-        self._objectives = objectives
-
-    def _update_targets(self, objectives: Sequence[Objective], q: Array, rest_factor: float) -> None:
-        """Write the targets of the objectives to the tables; compile again only if the structure has changed.
-
-        Args:
-            q: start configuration, (nq,).
-            rest_factor: share of the distance from q to the rest pose at which the target is set, 0 to 1.
-        """
-        relations = self._relations(objectives, q)
-        if rest_factor < 1.0:
-            relations = [
-                scaled_rest(self.mechanism, objective_relations, q, rest_factor)
-                if isinstance(objective, RestPose)
-                else objective_relations
-                for objective, objective_relations in zip(objectives, relations, strict=True)
-            ]
-        has_same_structure = all(
-            len(old_relations) == len(new_relations)
-            and all(same_structure(a, b) for a, b in zip(old_relations, new_relations, strict=True))
-            for old_relations, new_relations in zip(self._objective_relations, relations, strict=True)
-        )
-        if not has_same_structure:
-            solver_objectives = self._objectives
-            self._compile(tuple(objectives), relations)
-            self._objectives = solver_objectives
-            return
-        for index, (old_relations, new_relations) in enumerate(zip(self._objective_relations, relations, strict=True)):
-            if self._targets_changed or any(a is not b for a, b in zip(old_relations, new_relations, strict=True)):
-                write_targets(self._problem, index, new_relations)
-        self._objective_relations = relations
-        self._block_relations = self._relations_by_block()
-
-    def _relations_by_block(self) -> list[list[Relation]]:
-        """Return, for each subproblem, the relation of each of its blocks."""
-        return [
-            [
-                self._objective_relations[owner][i] if owner >= 0 else CONSTRAINT_PLACEHOLDER
+    def arrange_by_block(self, relations: Sequence[Sequence[Relation]]) -> tuple[tuple[Relation, ...], ...]:
+        """Return, for each subproblem, the relation of each of its blocks, given the relations of each objective."""
+        return tuple(
+            tuple(
+                relations[owner][i] if owner >= 0 else CONSTRAINT_PLACEHOLDER
                 for owner, i in zip(subproblem.owners, subproblem.relation_indices, strict=True)
-            ]
-            for subproblem in self._problem.subproblems
+            )
+            for subproblem in self.problem.subproblems
+        )
+
+    def relations_of(self, objectives: Sequence[Objective], q: Array | None) -> list[tuple[Relation, ...]]:
+        """Return the relations of each objective; with q, angles of the angle mode "nearest" are nearest to q (nq,).
+
+        Objectives with the compiled target have the compiled relations, unless these depend on q or on the graph.
+        """
+        if len(objectives) != len(self.relations) or self.definition.given_objectives is None:
+            return relations_of(self.mechanism, objectives, self.bounds, q)
+        return [
+            own_relations
+            if objective is own_objective and not isinstance(objective, JointObjective)
+            else relations_of(self.mechanism, (objective,), self.bounds, q)[0]
+            for objective, own_objective, own_relations in zip(
+                objectives, self.all_objectives, self.relations, strict=True
+            )
         ]
 
-    def _write_bounds(self, subproblem: Subproblem, lower: Array, upper: Array) -> None:
-        """Write limits of q, (nq,) each, to the columns of a subproblem."""
-        tables = subproblem.packed.tables
-        x_indices, nq = tables["column_x"], self.mechanism.nq
-        is_in_q = (x_indices >= 0) & (x_indices < nq)
-        tables["lower"][is_in_q], tables["upper"][is_in_q] = lower[x_indices[is_in_q]], upper[x_indices[is_in_q]]
+    def has_structure_of(self, relations: Sequence[Sequence[Relation]]) -> bool:
+        """Return whether the packed tables can hold these relations of all objectives."""
+        return all(
+            len(own_relations) == len(new_relations)
+            and all(same_structure(a, b) for a, b in zip(own_relations, new_relations, strict=True))
+            for own_relations, new_relations in zip(self.relations, relations, strict=True)
+        )
+
+
+def relations_of(
+    mechanism: Mechanism, objectives: Sequence[Objective], bounds: tuple[Array, Array], q: Array | None
+) -> list[tuple[Relation, ...]]:
+    """Return the relations of each objective; with q, angles of the angle mode "nearest" are nearest to q (nq,)."""
+    return [
+        objective.nearest_relations(mechanism, q, *bounds)
+        if isinstance(objective, JointObjective) and q is not None
+        else objective.relations(mechanism)
+        for objective in objectives
+    ]
+
+
+def compile_definition(
+    definition: ProblemDefinition,
+    objectives: tuple[Objective, ...] | None = None,
+    relations: Sequence[tuple[Relation, ...]] | None = None,
+    *,
+    eliminates_sphericals: bool = True,
+) -> CompiledProblem:
+    """Compile a definition for the present revision of its mechanism.
+
+    Args:
+        definition: what to compile.
+        objectives: all objectives, if they have other targets than those of the definition.
+        relations: their relations, if the caller knows them.
+        eliminates_sphericals: whether spherical joints whose rotation follows from a closure are eliminated. Their dofs
+            then have no columns, and cannot be locked.
+
+    Raises:
+        UnknownName: for an unknown joint or dof.
+        LimitsError, ObjectiveError, ShapeError: for invalid limits or weights.
+    """
+    mechanism = definition.mechanism
+    revision, bounds = mechanism.revision, as_bounds(mechanism, definition.limits)
+    is_active = as_dof_mask(mechanism, definition.active, True)
+    if definition.lock is not None:
+        is_active &= ~as_dof_mask(mechanism, definition.lock, False)
+    all_objectives = (*definition.current_objectives(), *definition.constraints) if objectives is None else objectives
+    all_relations = relations_of(mechanism, all_objectives, bounds, None) if relations is None else relations
+    objective_weights, dof_weights = as_weights(mechanism, all_objectives, definition.weights)
+    options = definition.options
+    settings = ProblemSettings(
+        is_active.tolist(), objective_weights, dof_weights.tolist(), options.position_weight, options.rotation_weight,
+        definition.method.is_compiled and eliminates_sphericals,
+    )  # fmt: skip
+    problem = compile_problem(mechanism, all_objectives, all_relations, settings)
+    moving_dofs = np.zeros(mechanism.nv, dtype=np.bool_)
+    for subproblem in problem.subproblems:
+        moving_dofs |= subproblem.moving_dofs
+        subproblem.packed.write_bounds(*bounds)
+    for array in (*bounds, moving_dofs):
+        array.flags.writeable = False
+    return CompiledProblem(
+        definition, revision, all_objectives, tuple(all_relations), bounds, settings, problem, moving_dofs
+    )
+
+
+def fingerprint_settings(compiled: CompiledProblem) -> Any:
+    """Return all settings on which the results of a batch depend, besides mechanism, objectives and targets."""
+    definition = compiled.definition
+    return definition.method, definition.options, definition.is_auto, compiled.bounds, compiled.settings

@@ -77,11 +77,11 @@ class Monitor:
         """Return whether the callback stopped the solve or the deadline has passed."""
         return self.is_stopped or (self.deadline < math.inf and time.perf_counter() >= self.deadline)
 
-    def record(self, x: Array, nq: int, cost: float) -> None:
-        """Record an iteration; `x` starts with q (nq,), and `cost` is the squared error."""
+    def record(self, q: Array, cost: float) -> None:
+        """Record an iteration; `q` (nq,) is its configuration, and `cost` is the squared error."""
         self.iteration_count += 1
         error = math.sqrt(cost) if cost >= 0.0 else math.nan
         if self.history is not None:
             self.history.append(error)
-        if self.callback is not None and self.callback(Iterate(x[:nq].copy(), self.iteration_count, error)):
+        if self.callback is not None and self.callback(Iterate(q.copy(), self.iteration_count, error)):
             self.is_stopped = True

@@ -1,7 +1,6 @@
 """Arguments of every solver: options, the selection of dofs, limits, weights and the collider, and their validation.
 
-Names of joints and dofs, as users give them, are converted to indices, masks, limits and weights. `write_options`
-writes options to the table that the descent kernel reads.
+Names of joints and dofs, as users give them, are converted to indices, masks, limits and weights.
 """
 
 from __future__ import annotations
@@ -15,31 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, ShapeError, StructureError, UnknownName
-from mechanik.kernels.problem_layout import (
-    CLOSURE_TOLERANCE,
-    FIXED_DAMPING,
-    GRADIENT_TOLERANCE,
-    ITERATIONS_PER_CALL,
-    MAX_ANGLE_ERROR,
-    MAX_ERROR,
-    MAX_ITERATIONS,
-    MAX_ITERATIONS_IN_STAGE,
-    MAX_PERTURBATIONS,
-    PERTURBATION_SIZE,
-    START_DAMPING,
-    STEP_TOLERANCE,
-    USES_EIGENVALUES,
-)
 from mechanik.model import Joint, Mechanism
 from mechanik.objectives import Objective
-from mechanik.problem import Subproblem
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
 
 if TYPE_CHECKING:
     from mechanik.collision import Collider
     from mechanik.collision.collision_pairs import Avoid
-    from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +69,10 @@ class Options:
     def restart_count(self) -> int:
         """Number of restarts where the chain kernel is not used."""
         return self.restarts or 0
+
+    def has_weights_of(self, options: Options) -> bool:
+        """Return whether the weights are those of `options`."""
+        return (self.position_weight, self.rotation_weight) == (options.position_weight, options.rotation_weight)
 
     def __post_init__(self) -> None:
         for name in ("max_iterations", "restarts"):
@@ -158,52 +144,6 @@ def as_collider(
     if tuple(allow) or tuple(forbid):
         raise InvalidArgument("allow and forbid have no effect on a collider; give them to Collider(...)")
     return avoid
-
-
-INITIAL_DAMPING = 0.04
-"""Levenberg-Marquardt damping at the start of a stage, as a ratio of the cost. Tuned on random targets of a Panda and a
-UR5."""
-ATTEMPT_ITERATIONS = 40
-"""Iterations in a stage after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a
-UR5.
-"""
-
-
-def write_options(
-    subproblem: Subproblem,
-    options: Options,
-    method: LevenbergMarquardt,
-    length_unit: float,
-    max_iterations: int | None = None,
-) -> None:
-    """Write solver and method options to the kernel's option table.
-
-    Args:
-        subproblem: its tables are written.
-        options: options of the solver.
-        method: options of the method.
-        length_unit: characteristic length of the mechanism, m.
-        max_iterations: replaces `options.max_iterations`.
-    """
-    table = subproblem.packed.tables["options"]
-    iterations = options.max_iterations if max_iterations is None else max_iterations
-    # the kernel tests each residual alone; a loop counts as closed by the norm of three position or rotation residuals
-    table[CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / length_unit), 1e-13)
-    table[MAX_ITERATIONS], table[START_DAMPING] = (
-        method.default_iterations if iterations is None else iterations,
-        INITIAL_DAMPING,
-    )
-    table[GRADIENT_TOLERANCE], table[PERTURBATION_SIZE], table[MAX_ITERATIONS_IN_STAGE] = (
-        options.smallest_gradient,
-        method.perturbation,
-        ATTEMPT_ITERATIONS,
-    )
-    table[ITERATIONS_PER_CALL] = np.inf
-    table[FIXED_DAMPING] = method.damping or 0.0
-    table[STEP_TOLERANCE] = options.smallest_step
-    table[MAX_ERROR] = method.largest_error / length_unit * options.position_weight
-    table[MAX_ANGLE_ERROR] = method.largest_angle_error * options.rotation_weight
-    table[USES_EIGENVALUES], table[MAX_PERTURBATIONS] = method.svd, method.max_perturbations
 
 
 DofNames = Iterable[str | Joint]

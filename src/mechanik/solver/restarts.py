@@ -5,29 +5,18 @@ Without a random generator the starts come from the seed table, best first, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
-from mechanik.kernels.state_layout import (
-    ATTEMPTS_OUT,
-    FIRST_STAGE_REPORT,
-    ITERATIONS_OUT,
-    STAGE_COST,
-    STAGE_REPORT_FLOATS,
-    STAGE_STATUS,
-    SUCCESS,
-)
-from mechanik.model import Mechanism
-from mechanik.problem import Subproblem
+from mechanik.solver.fallback import SearchResult
 from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
-from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
-from mechanik.solver.methods.method import Method, run_method
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import Options, write_options
+from mechanik.solver.options import Options
+from mechanik.solver.request import ResolvedRequest
 from mechanik.solver.start_configurations import (
     SEED_TABLE_SIZE,
     Mask,
@@ -69,157 +58,97 @@ def restart_sequence(request: RestartRequest, problem: LeastSquaresProblem, q: A
     remaining_count = request.options.restart_count
     if remaining_count == 0:
         yield np.zeros((0, len(q)))
+        return
+    is_movable = movable_configuration_mask(problem, request.locked_dofs)
     blocks = (
-        _seed_table_blocks(request, problem, q)
+        _seed_table_blocks(request, problem, is_movable, q)
         if request.rng is None
-        else _random_blocks(request, problem, q, request.rng)
+        else _random_blocks(request, problem, request.rng)
     )
     while remaining_count > 0:
-        starts = np.ascontiguousarray(next(blocks)[:remaining_count])
+        starts = np.ascontiguousarray(np.where(is_movable, next(blocks)[:remaining_count], q))
         remaining_count -= len(starts)
         yield starts
 
 
-def nearly_closed_starts(problem: LeastSquaresProblem, bounds: tuple[Array, Array], max_count: int) -> Array:
-    """Return the starts (n, nq) of the seed table with the smallest closure residuals; they do not depend on targets.
-
-    Their number n is min(max_count, STARTS_BEFORE_CLOSING).
-    """
-    nq = problem.mechanism.nq
-    table = seed_table_cache(problem).table(bounds, np.ones(nq, dtype=np.bool_), np.zeros(nq))
-    return np.ascontiguousarray(table.most_nearly_closed_starts(min(max_count, STARTS_BEFORE_CLOSING)))
-
-
-def _seed_table_blocks(request: RestartRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
-    is_movable = movable_configuration_mask(problem, request.locked_dofs)
+def _seed_table_blocks(
+    request: RestartRequest, problem: LeastSquaresProblem, is_movable: Mask, q: Array
+) -> Iterator[Array]:
     table = seed_table_cache(problem).table(request.bounds, is_movable, q)
     starts = table.starts_by_cost(problem)
-    if table.has_constraints and problem.subproblem.packed.sizes["functions"] == 0:
+    if table.has_constraints and not problem.subproblem.packed.has_functions:
         yield starts[:STARTS_BEFORE_CLOSING]
-        remaining_count = request.options.restart_count - STARTS_BEFORE_CLOSING
-        starts = table.closed_starts_by_cost(problem, remaining_count, request.options, request.monitor)
+        starts = table.closed_starts_by_cost(
+            problem, request.options.restart_count - STARTS_BEFORE_CLOSING, request.monitor
+        )
     for first_row in range(0, len(starts), STARTS_PER_BLOCK):
         yield starts[first_row : first_row + STARTS_PER_BLOCK]
     space = replace(problem.mechanism.space, lower=request.bounds[0], upper=request.bounds[1])
     halton_index = SEED_TABLE_SIZE
     while True:
-        yield np.where(is_movable, halton_configurations(space, STARTS_PER_BLOCK, halton_index), q)
+        yield halton_configurations(space, STARTS_PER_BLOCK, halton_index)
         halton_index += STARTS_PER_BLOCK
 
 
-def _random_blocks(
-    request: RestartRequest, problem: LeastSquaresProblem, q: Array, rng: np.random.Generator
-) -> Iterator[Array]:
-    is_movable = movable_configuration_mask(problem, request.locked_dofs)
+def _random_blocks(request: RestartRequest, problem: LeastSquaresProblem, rng: np.random.Generator) -> Iterator[Array]:
     space = replace(problem.mechanism.space, lower=request.bounds[0], upper=request.bounds[1])
     remaining_count = request.options.restart_count
     while True:
-        yield np.where(is_movable, random_configurations(space, min(remaining_count, STARTS_PER_BLOCK), rng), q)
+        yield random_configurations(space, min(remaining_count, STARTS_PER_BLOCK), rng)
         remaining_count -= STARTS_PER_BLOCK
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SubproblemRequest:
-    """Arguments of the solve of a subproblem, besides the start.
-
-    Attributes:
-        mechanism: the mechanism.
-        method: the method.
-        options: options of the call.
-        bounds: lower and upper limits, (nq,) each, rad or m.
-        locked_dofs: mask of locked dofs, (nv,).
-        rng: random generator of the starts; None for the seed table and the Halton sequence.
-        feasible: function that returns whether a solution q (nq,) is accepted.
-        monitor: deadline, history and callback.
-        is_step: whether to return the result of the last iteration, even if the error increases.
-    """
-
-    mechanism: Mechanism
-    method: Method
-    options: Options
-    bounds: tuple[Array, Array]
-    locked_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    rng: np.random.Generator | None
-    feasible: Callable[[Array], bool] | None
-    monitor: Monitor
-    is_step: bool
-
-
-def restart_in_kernel(
-    request: SubproblemRequest, method: LevenbergMarquardt, problem: LeastSquaresProblem, q: Array
-) -> tuple[Array, Array]:
-    """Solve in the kernel from q and then from the restarts, until an attempt succeeds.
+def search_in_kernel(request: ResolvedRequest, problem: LeastSquaresProblem, q: Array) -> SearchResult:
+    """Search with a compiled method from q and then from the restarts, until an attempt succeeds.
 
     Starts are generated block by block, since generating all of them may take too long.
-
-    Returns:
-        q (nq,) and the kernel report.
     """
-    subproblem, relations, options, monitor = problem.subproblem, problem.relations, request.options, request.monitor
+    packed, monitor = problem.subproblem.packed, request.monitor
+    options = request.method.kernel_options(request.options, problem.problem.length_unit)
     attempts = iterations = start_count = 0
-    report = subproblem.packed.tables["report"]
     for starts in restart_sequence(request, problem, q):
-        write_options(subproblem, options, method, problem.problem.length_unit)
-        q = run_kernel(request.mechanism, subproblem, relations, q, starts, monitor)
+        packed.set_options(options)
+        q = run_kernel(problem.mechanism, problem.subproblem, problem.relations, q, starts, monitor)
         # a kernel call first descends from q; in all calls but the first, q is a previous result: not a new attempt
-        attempts, iterations = attempts + report[ATTEMPTS_OUT] - (start_count > 0), iterations + report[ITERATIONS_OUT]
-        report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
+        attempts += packed.report.attempts - (start_count > 0)
+        iterations += packed.report.iterations
         start_count += len(starts)
-        if report[SUCCESS] == 1.0 or monitor.is_over():
+        if packed.report.success or monitor.is_over():
             break
-    return q, report.copy()
+    report = packed.report.copy()
+    report.set_effort(iterations, attempts)
+    return SearchResult(q, report, problem.subproblem.required_stages)
 
 
-def restart_in_python(request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> tuple[Array, Array, bool]:
-    """Solve from q and then from the restarts, until a solution is accepted, with a Python loop over the attempts.
+def search_in_python(request: ResolvedRequest, problem: LeastSquaresProblem, q: Array) -> SearchResult:
+    """Search from q and then from the restarts, until a solution is accepted, with a Python loop over the attempts.
 
     Used for methods that are written in Python, and for calls with `feasible`.
-
-    Returns:
-        q (nq,), a report in the kernel's format, and whether `feasible` rejected every solution.
     """
-    subproblem, relations = problem.subproblem, problem.relations
-    if not isinstance(request.method, LevenbergMarquardt):
-        request.method.check(problem)
-    best: tuple[tuple[float, ...], Array, Array] | None = None
+    request.method.check(problem)
+    best: tuple[tuple[float, ...], SearchResult] | None = None
     attempts = iterations = 0
     is_any_solved = False
     for start in _all_starts(request, problem, q):
-        if isinstance(request.method, LevenbergMarquardt):
-            write_options(subproblem, request.options, request.method, problem.problem.length_unit)
-            final_q = run_kernel(
-                request.mechanism, subproblem, relations, start, np.zeros((0, len(q))), request.monitor
-            )
-        else:
-            final_q = run_method(problem, request.method, start, request.options, request.monitor, not request.is_step)
-        report = subproblem.packed.tables["report"].copy()
-        attempts, iterations = attempts + 1, iterations + report[ITERATIONS_OUT]
-        is_solved = bool(report[SUCCESS] == 1.0)
-        is_accepted = is_solved and (request.feasible is None or bool(request.feasible(final_q.copy())))
-        is_any_solved |= is_solved
-        sort_key = (float(not is_accepted), float(not is_solved), *_costs(subproblem, report))
+        final_q = request.method.run_attempt(problem, start, request.options, request.monitor, not request.is_step)
+        report = problem.subproblem.packed.report.copy()
+        attempts, iterations = attempts + 1, iterations + report.iterations
+        is_accepted = report.success and (request.feasible is None or bool(request.feasible(final_q.copy())))
+        is_any_solved |= report.success
+        result = SearchResult(final_q, report, problem.subproblem.required_stages)
+        sort_key = (float(not is_accepted), float(not report.success), *result.costs)
         if best is None or sort_key < best[0]:
-            best = sort_key, final_q, report
+            best = sort_key, result
         if is_accepted or request.monitor.is_over():
             break
     assert best is not None
-    sort_key, final_q, report = best
-    report[ATTEMPTS_OUT], report[ITERATIONS_OUT] = attempts, iterations
-    return final_q, report, is_any_solved and sort_key[0] != 0.0
+    sort_key, result = best
+    result.report.set_effort(iterations, attempts)
+    return replace(result, is_rejected=is_any_solved and sort_key[0] != 0.0)
 
 
-def _all_starts(request: SubproblemRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
+def _all_starts(request: ResolvedRequest, problem: LeastSquaresProblem, q: Array) -> Iterator[Array]:
     """Yield q and then the restarts; joints that the subproblem does not move have their value in q."""
     yield q
     for starts in restart_sequence(request, problem, q):
         yield from starts
-
-
-def _costs(subproblem: Subproblem, report: Array) -> list[float]:
-    """Return the remaining cost of each required stage, in order."""
-    offsets = [
-        FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * stage
-        for stage, is_optional in enumerate(subproblem.is_optional)
-        if not is_optional
-    ]
-    return [0.0 if report[k + STAGE_STATUS] == 0.0 else float(report[k + STAGE_COST]) for k in offsets]

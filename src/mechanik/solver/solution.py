@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mechanik.errors import NotSolved
-from mechanik.kernels.state_layout import (
-    ATTEMPTS_OUT,
-    FIRST_STAGE_REPORT,
-    ITERATIONS_OUT,
-    STAGE_COST,
-    STAGE_REPORT_FLOATS,
-    START_WAS_CLAMPED,
-    STATUS,
-    SUCCESS,
-)
 from mechanik.model import Mechanism
 from mechanik.model.linearized_constraints import linearize_system
 from mechanik.objectives import ErrorNorms, Objective
+from mechanik.problem import KernelReport
 from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
@@ -109,18 +100,42 @@ JOINT_CONSTRAINT_TOLERANCE = 1e-9
 """A joint constraint holds if the ratio of its error to its scale is at most this."""
 
 
+CLOSURE_TOLERANCE = 1e-9
+"""m and rad: a loop with at most this error counts as closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SolutionDetails:
+    """Data of a solution that most calls do not have.
+
+    Attributes:
+        history: error after each iteration, as in `Iterate.error`, (k,); None if not requested.
+        is_rejected: whether `feasible` rejected every solution.
+        subproblem_seconds: time of each subproblem, s; empty if not measured.
+        locked_dofs: (nv,) mask of the dofs that the call locked; None without locks.
+        contacts: pairs in collision or closer than the clearance, the deepest first.
+        blocking_contacts: pairs that are at the required clearance, if goals are not met and `contacts` is empty.
+    """
+
+    history: Array | None = None
+    is_rejected: bool = False
+    subproblem_seconds: tuple[float, ...] = ()
+    locked_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+    contacts: tuple[Contact, ...] = ()
+    blocking_contacts: tuple[Contact, ...] = ()
+
+
+NO_DETAILS = SolutionDetails()
+
+
 class Solution:
     """Result of a solve. Most properties are computed when they are read.
 
     Attributes:
         q: configuration, (nq,).
         seconds: time from the call to the result, s.
-        history: error after each iteration, as in `Iterate.error`, (k,); None if not requested.
-        contacts: pairs in collision or closer than the clearance, the deepest first.
-        blocking_contacts: pairs that are at the required clearance, if goals are not met and `contacts` is empty.
 
-    Solvers create solutions; the constructor arguments `solver`, `objectives`, `reports`, `bounds`, `rejected` and
-    `subproblem_seconds` are internal.
+    Solvers create solutions.
 
     Example:
         >>> arm = mk.arm_2d([1.0, 1.0])
@@ -131,67 +146,60 @@ class Solution:
         1.0
     """
 
-    __slots__ = (
-        "_bounds",
-        "_objectives_source",
-        "_rejected",
-        "_report",
-        "_solver",
-        "_subproblem_seconds",
-        "blocking_contacts",
-        "contacts",
-        "history",
-        "q",
-        "seconds",
-    )  # fmt: skip
+    __slots__ = ("_bounds", "_compiled", "_details", "_is_verified", "_objectives_source", "_report", "q", "seconds")
 
     def __init__(
         self,
-        solver: CompiledProblem,
+        compiled: CompiledProblem,
         objectives: tuple[Objective, ...] | Callable[[], tuple[Objective, ...]] | Array | float | None,
         q: Array,
-        reports: tuple[Array, ...] | int,
+        reports: tuple[KernelReport, ...] | int,
         seconds: float,
         bounds: tuple[Array, Array] | None = None,
-        history: Array | None = None,
-        rejected: bool = False,
-        subproblem_seconds: tuple[float, ...] | None = None,
-        contacts: tuple[Contact, ...] = (),
+        details: SolutionDetails = NO_DETAILS,
     ) -> None:
         """Create a solution; solvers call this.
 
         Args:
-            solver: the solver that found it.
+            compiled: the compiled problem.
             objectives: the objectives, a function that makes them, the new target of the only objective, or None for
-                the objectives of the solver.
+                the objectives of the compiled problem.
             q: configuration, (nq,).
             reports: the kernel report of each subproblem; or, for a chain that was solved, the return code of the chain
                 kernel.
             seconds: time from the call to the result, s.
-            bounds: lower and upper limits of this call, (nq,) each. None: the limits of the mechanism.
-            history: error after each iteration.
-            rejected: whether `feasible` rejected every solution.
-            subproblem_seconds: time of each subproblem, s.
-            contacts: pairs in collision or closer than the clearance, the deepest first.
+            bounds: lower and upper limits of this call, (nq,) each. None: the limits of the compiled problem.
+            details: all else.
         """
-        self._solver, self._objectives_source, self._report, self._bounds, self._rejected = (
-            solver,
-            objectives,
-            reports,
-            bounds,
-            rejected,
-        )
+        self._compiled, self._objectives_source, self._report = compiled, objectives, reports
         # a clock may run backwards between cores; `max` would take 0.1 us more, of the 3 us of a short call
-        self.q, self.seconds, self.history = q, seconds if seconds > 0.0 else 0.0, history
-        self._subproblem_seconds, self.contacts = subproblem_seconds, contacts
-        self.blocking_contacts: tuple[Contact, ...] = ()
+        self.q, self.seconds = q, seconds if seconds > 0.0 else 0.0
+        self._bounds, self._details, self._is_verified = bounds, details, False
 
     @property
-    def _kernel_reports(self) -> tuple[Array, ...]:
+    def history(self) -> Array | None:
+        """Error after each iteration, as in `Iterate.error`, (k,); None if not requested."""
+        return self._details.history
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """Pairs in collision or closer than the clearance, the deepest first."""
+        return self._details.contacts
+
+    @property
+    def blocking_contacts(self) -> tuple[Contact, ...]:
+        """Pairs that are at the required clearance, if goals are not met and `contacts` is empty."""
+        return self._details.blocking_contacts
+
+    def _add_details(self, **changes: Any) -> None:
+        """Replace fields of the details; for solvers."""
+        self._details = replace(self._details, **changes)
+
+    @property
+    def _kernel_reports(self) -> tuple[KernelReport, ...]:
         """Kernel report of each subproblem."""
         if isinstance(self._report, int):
-            size = len(self._solver._problem.subproblems[0].packed.tables["report"])
-            self._report = (chain_kernel_report(self._report, size),)
+            self._report = (chain_kernel_report(self._report),)
         return self._report
 
     # ---- status and messages ----------------------------------------------------------------
@@ -204,14 +212,33 @@ class Solution:
         the required clearance, and `feasible` accepts q. Every scalar dof in q that may move is within its limits, also
         without success.
         """
-        return not self.contacts and self._is_met
+        return not self._details.contacts and self._is_met
 
     @property
     def _is_met(self) -> bool:
         """Whether the solve succeeded apart from collisions."""
         if type(self._report) is int:
             return True
-        return not self._rejected and all(report[SUCCESS] == 1.0 for report in self._kernel_reports)
+        if self._details.is_rejected:
+            return False
+        if all(report.success for report in self._kernel_reports):
+            return True
+        if not self._is_verified:
+            # the kernel ends a search by the status of its stages; what counts is the configuration that it returns
+            self._is_verified = True
+            if self._holds_at_q():
+                self._report = tuple(_as_converged(report) for report in self._kernel_reports)
+                return True
+        return False
+
+    def _holds_at_q(self) -> bool:
+        """Return whether objectives, loops, joint constraints and limits hold at q, computed from q alone."""
+        return not (
+            self.unmet
+            or any(max(error.position, error.rotation) > CLOSURE_TOLERANCE for error in self.closure_errors.values())
+            or self.violated_joint_constraints
+            or self._violated_limits()
+        )
 
     @property
     def status(self) -> Status:
@@ -219,10 +246,10 @@ class Solution:
 
         CONVERGED also if `feasible` rejected every solution.
         """
-        if self.contacts and self._is_met:
-            return Status.IN_COLLISION
+        if self._is_met:
+            return Status.IN_COLLISION if self.contacts else Status.CONVERGED
         return max(
-            (STATUS_BY_CODE[int(report[STATUS])] for report in self._kernel_reports),
+            (STATUS_BY_CODE[report.status] for report in self._kernel_reports),
             key=STATUS_BY_CODE.index,
             default=Status.CONVERGED,
         )
@@ -230,12 +257,12 @@ class Solution:
     @property
     def iterations(self) -> int:
         """Number of steps tried, over all attempts and subproblems."""
-        return int(sum(report[ITERATIONS_OUT] for report in self._kernel_reports))
+        return sum(report.iterations for report in self._kernel_reports)
 
     @property
     def attempts(self) -> int:
         """Number of attempts, one for each start; with several subproblems, the largest number of a subproblem."""
-        return int(max((report[ATTEMPTS_OUT] for report in self._kernel_reports), default=0))
+        return max((report.attempts for report in self._kernel_reports), default=0)
 
     @property
     def message(self) -> str:
@@ -243,7 +270,7 @@ class Solution:
         if self.success:
             count = sum(objective.required for objective in self.objectives)
             text = f"{count} of {format_count(count, 'objective')} met"
-        elif self._rejected:
+        elif self._details.is_rejected:
             text = "the function `feasible` rejects every solution found"
         elif self._is_met:
             text = f"all objectives are met, but {describe_contacts(self.contacts)}"
@@ -263,7 +290,7 @@ class Solution:
             if self.contacts:
                 text += f"; in addition, {describe_contacts(self.contacts)}"
             text += "".join(f"; {contact.b!r} blocks {contact.a!r}" for contact in self.blocking_contacts)
-        if any(report[START_WAS_CLAMPED] for report in self._kernel_reports):
+        if any(report.start_was_clamped for report in self._kernel_reports):
             text += "; the start was outside the limits and was clamped to them"
         if self.outside_limits:
             text += f"; outside the limits and moved by no objective: {', '.join(self.outside_limits)}"
@@ -308,24 +335,24 @@ class Solution:
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism of the solver."""
-        return self._solver.mechanism
+        return self._compiled.mechanism
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
         """Objectives of the call, with its targets."""
         source = self._objectives_source
         if source is None:
-            return self._solver.objectives
+            return self._compiled.objectives
         if callable(source):
             source = self._objectives_source = source()
-        return source if isinstance(source, tuple) else (self._solver.objectives[0].with_target(source),)
+        return source if isinstance(source, tuple) else (self._compiled.objectives[0].with_target(source),)
 
     @property
     def subproblems(self) -> tuple[SubproblemReport, ...]:
         """Report of each subproblem; subproblems share no dof."""
-        seconds = self._subproblem_seconds or (self.seconds,) * len(self._kernel_reports)
+        seconds = self._details.subproblem_seconds or (self.seconds,) * len(self._kernel_reports)
         return tuple(
-            subproblem_report(self._solver, k, report, seconds[k]) for k, report in enumerate(self._kernel_reports)
+            subproblem_report(self._compiled, k, report, seconds[k]) for k, report in enumerate(self._kernel_reports)
         )
 
     @property
@@ -395,7 +422,7 @@ class Solution:
         its cone.
         """
         space = self.mechanism.space
-        lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
+        lower, upper = self._compiled.bounds if self._bounds is None else self._bounds
         limits: dict[str, str] = {}
         for name, value, low, high in zip(space.q_names, self.q, lower, upper, strict=True):
             if low < high and value <= low + LIMIT_TOLERANCE:
@@ -412,11 +439,11 @@ class Solution:
     def outside_limits(self) -> tuple[str, ...]:
         """Names of dofs outside their limits that no objective or loop moves, so that they stay at their start."""
         space = self.mechanism.space
-        lower, upper = (space.lower, space.upper) if self._bounds is None else self._bounds
+        lower, upper = self._compiled.bounds if self._bounds is None else self._bounds
         names: list[str] = []
         for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
             is_inside = lower[k] - LIMIT_TOLERANCE <= self.q[k] <= upper[k] + LIMIT_TOLERANCE
-            if not is_inside and not self._solver._moving_dofs[v]:
+            if not is_inside and not self.moving_dofs[v]:
                 names.append(space.q_names[k])
         return tuple(names)
 
@@ -452,7 +479,7 @@ class Solution:
     def condition(self) -> float:
         """Condition number of the Jacobian of the required objectives; infinite at a singular configuration."""
         jacobians = [objective.jacobian(self.mechanism, self.q) for objective in self.objectives if objective.required]
-        J = np.concatenate([np.zeros((0, self.mechanism.nv)), *jacobians])[:, self._solver._moving_dofs]
+        J = np.concatenate([np.zeros((0, self.mechanism.nv)), *jacobians])[:, self.moving_dofs]
         if not J.size:
             return 1.0
         singular_values = np.linalg.svd(J, compute_uv=False)
@@ -470,7 +497,7 @@ class Solution:
         """
         from mechanik.solver.singularity import find_singularity
 
-        return find_singularity(self.mechanism, self.objectives, self.q, self._solver._moving_dofs)
+        return find_singularity(self.mechanism, self.objectives, self.q, self.moving_dofs)
 
     def _feasible_motions(self) -> Array:
         """Basis (nv, k) of the motions that loops and joint constraints allow; the identity if there are neither.
@@ -481,8 +508,28 @@ class Solution:
         mechanism = self.mechanism
         if not mechanism.closures and not mechanism.joint_constraints:
             return np.eye(mechanism.nv)
-        system = linearize_system(mechanism, self.q, self._solver._moving_dofs)
+        system = linearize_system(mechanism, self.q, self.moving_dofs)
         return system.unit[:, None] * system.basis()
+
+    @property
+    def moving_dofs(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Mask (nv,) of the dofs that the call could move."""
+        moving_dofs, locked_dofs = self._compiled.moving_dofs, self._details.locked_dofs
+        return moving_dofs if locked_dofs is None else moving_dofs & ~locked_dofs
+
+    def _violated_limits(self) -> tuple[str, ...]:
+        """Return the names of moving dofs outside their limits, and of joints outside their cone or closing limits."""
+        space, moving_dofs = self.mechanism.space, self.moving_dofs
+        lower, upper = self._compiled.bounds if self._bounds is None else self._bounds
+        names = [
+            space.q_names[k]
+            for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True)
+            if moving_dofs[v] and not lower[k] - LIMIT_TOLERANCE <= self.q[k] <= upper[k] + LIMIT_TOLERANCE
+        ]
+        from mechanik.objectives.constraint_relations import limit_violations
+
+        violations = limit_violations(self.mechanism, self.q)
+        return (*names, *(name for name, violation in violations.items() if violation > CONE_TOLERANCE))
 
     def _at_closing_limits(self) -> dict[str, str]:
         from mechanik.objectives.constraint_relations import limits_reached
@@ -498,14 +545,8 @@ class Solution:
         return {name: "cone" for name, tilt in tilts.items() if tilt >= angles[name] - CONE_TOLERANCE}
 
     def _closing_value(self, joint: str) -> float | Array:
-        """Return the value of a closing joint, measured from the poses of its links at q."""
-        mechanism = self.mechanism
-        previous_q = mechanism.q
-        try:
-            mechanism.q = self.q
-            values = mechanism.closure(joint).joint_values()
-        finally:
-            mechanism.q = previous_q
+        """Return the value of a closing joint, computed from the poses of its links at q."""
+        values = self.mechanism.closing_joint_values(joint, self.q)
         return float(values[0]) if len(values) == 1 else values
 
 
@@ -532,51 +573,44 @@ def _format_seconds(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def chain_kernel_report(code: int, size: int) -> Array:
+def chain_kernel_report(code: int) -> KernelReport:
     """Convert the return code of the chain kernel for a solved target to a report of the descent kernel."""
-    report = np.zeros(size)
-    report[SUCCESS], report[ATTEMPTS_OUT] = 1.0, code >> 32
-    report[ITERATIONS_OUT], report[START_WAS_CLAMPED] = (code & 0xFFFFFFFF) >> 1, code & 1
+    report = KernelReport.of_attempt(CHAIN_STAGES, status=0.0, iterations=0)
+    report.set_result(0.0, (code & 0xFFFFFFFF) >> 1, code >> 32, bool(code & 1))
     return report
 
 
-def goal_cost(report: Array) -> float:
-    """Return the cost of the only goal of a chain from the kernel report.
-
-    The goal is the second stage; the first is that of closures, which is empty.
-    """
-    return float(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS + STAGE_COST])
+CHAIN_STAGES = 2
+"""Stages of the problem of a chain: the constraints, of which there are none, and the goal."""
 
 
-def subproblem_report(solver: CompiledProblem, k: int, report: Array, seconds: float) -> SubproblemReport:
+def _as_converged(report: KernelReport) -> KernelReport:
+    """Return a copy of a report with the status of a success, for a configuration at which everything holds."""
+    report = report.copy()
+    report.set_converged()
+    return report
+
+
+def subproblem_report(compiled: CompiledProblem, k: int, report: KernelReport, seconds: float) -> SubproblemReport:
     """Convert the kernel report of subproblem `k` to a `SubproblemReport`."""
-    problem = solver._problem
+    problem = compiled.problem
     subproblem = problem.subproblems[k]
     owners, closure_count, constraint_names = (
         dict.fromkeys(subproblem.owners),
         len(problem.closures),
         tuple(problem.joint_constraints),
     )
-    costs = [
-        report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST]
-        for s, is_optional in enumerate(subproblem.is_optional)
-        if not is_optional
-    ]
-    codes = [
-        int(report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s])
-        for s, is_optional in enumerate(subproblem.is_optional)
-        if not is_optional
-    ]
-    residual = next((cost for cost, code in zip(costs, codes, strict=True) if code), 0.0)
+    stages = subproblem.required_stages
+    residual = next((report.stage_cost(s) for s in stages if report.stage_status(s)), 0.0)
     return SubproblemReport(
-        objectives=tuple(owner for owner in owners if 0 <= owner < len(solver.objectives)),
+        objectives=tuple(owner for owner in owners if 0 <= owner < len(compiled.objectives)),
         closures=tuple(problem.closures[-1 - owner].name for owner in owners if -closure_count <= owner < 0),
         joints=tuple(
-            name for name, moves in zip(solver.mechanism.space.v_names, subproblem.moving_dofs, strict=True) if moves
+            name for name, moves in zip(compiled.mechanism.space.v_names, subproblem.moving_dofs, strict=True) if moves
         ),
-        status=STATUS_BY_CODE[int(report[STATUS])],
+        status=STATUS_BY_CODE[report.status],
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
-        iterations=int(report[ITERATIONS_OUT]),
+        iterations=report.iterations,
         seconds=seconds,
         joint_constraints=tuple(
             constraint_names[-1 - owner - closure_count]

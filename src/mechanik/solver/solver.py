@@ -1,74 +1,92 @@
-"""The public solver: `Solver`, its collision-constrained variant, and the single call `solve`.
+"""The public solver: `Solver`, and the single call `solve`.
 
-A call takes the fastest path that accepts its arguments: the chain kernel, the descent kernel with targets written in
-place, or the general path with all checks. With `avoid`, `CollisionAvoidance` wraps these paths.
+A call with a target and a start alone runs a prepared call, which writes the target and calls a kernel. All other calls
+become a `SolveRequest`, which goes through the backends of the pipeline in order (`pipeline.py`). With `avoid`,
+`CollisionAvoidance` wraps the pipeline.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mechanik.errors import InvalidArgument, ShapeError
-from mechanik.kernels.state_layout import SUCCESS
+from mechanik.errors import InvalidArgument, ObjectiveError, ShapeError
 from mechanik.model import Frame, Mechanism
-from mechanik.objectives import Objective
-from mechanik.objectives.pose_goals import LinkGoal
-from mechanik.solver.batch import (
-    BatchBackend,
-    BatchRequest,
-    BatchResult,
-    CollisionFreeLaneBackend,
-    ConstrainedFallbackSolver,
-    LaneBackend,
-    Progress,
-    SequentialBackend,
-    run_batch,
-    supports_lanes,
-)
-from mechanik.solver.collision_avoidance import CollisionAvoidance, SolveRequest
+from mechanik.objectives import Objective, jacobian, residual
+from mechanik.objectives.objective import ResidualDefinition, as_objectives
+from mechanik.solver.avoidance import CollisionAvoidance
+from mechanik.solver.backends.backend import Partial
+from mechanik.solver.backends.chain import ChainBackend
+from mechanik.solver.batch import BatchRequest, BatchResult, Progress, run_batch
+from mechanik.solver.batch.batch_choice import choose_batch_backend
+from mechanik.solver.batch.batch_store import digest, mechanism_digest
 from mechanik.solver.collision_constraint import (
     Avoid,
     AvoidAs,
     CollisionConstraint,
     make_collision_constraint,
 )
-from mechanik.solver.general_path import GeneralPath
-from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.compiled_problem import ProblemDefinition, fingerprint_settings
 from mechanik.solver.methods.method import Method
-from mechanik.solver.methods.method_registry import option_names
+from mechanik.solver.methods.method_registry import make_method, option_names
 from mechanik.solver.monitor import Callback
-from mechanik.solver.options import DofNames, check_avoid_arguments, check_option_names
+from mechanik.solver.nearest import solve_nearest
+from mechanik.solver.options import DofNames, Options, check_avoid_arguments, check_option_names
+from mechanik.solver.pipeline import BackendReport, Pipeline, reject_edits
+from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import MAX_STARTS, SELF_MOTION_SAMPLES, all_solutions
-from mechanik.solver.search.chain_search import ChainResult, ChainSearch
 from mechanik.solver.search.search_context import search_context
 from mechanik.solver.search.solution_set import SolutionSet
 from mechanik.solver.solution import Solution, Status
-from mechanik.solver.target_writer import Targets, with_targets
+from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
 
-STEP_ITERATIONS = (2, 3, 4, 6, 8, 12, 16, 32)
-"""Numbers of iterations of `Solver.step` if loops or joint constraints must hold and a single iteration moves nothing.
-They are tried in this order, until a step moves the mechanism."""
+STEP_ITERATIONS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+"""Numbers of iterations of `Solver.step`: further numbers are tried in this order if loops or joint constraints must
+hold and fewer iterations move nothing."""
 MIN_MOTION = 1e-12
 """rad or m: the largest change of q that still counts as no motion."""
 
 
-class Solver(GeneralPath):
+@dataclass(frozen=True, slots=True)
+class SolverExplanation:
+    """How a solver answers calls.
+
+    Attributes:
+        method: why this method.
+        backends: the backends in the order in which they are tried.
+        prepared_calls: which calls take the shortest path, and which do not.
+
+    Example:
+        >>> arm = mk.arm_2d([1.0, 1.0])
+        >>> explanation = mk.Solver(arm, mk.PositionGoal("tool", (0.5, 1.2, 0.0))).explain()
+        >>> [backend.name for backend in explanation.backends]
+        ['chain kernel', 'general kernel']
+    """
+
+    method: str
+    backends: tuple[BackendReport, ...]
+    prepared_calls: str
+
+    def __str__(self) -> str:
+        lines = [self.method, *(f"{backend.name}: {backend.use}" for backend in self.backends), self.prepared_calls]
+        return "\n".join(lines)
+
+
+class Solver:
     """Inverse kinematics solver for one mechanism and a fixed set of objectives, compiled once and called often.
 
     A solver made with a mechanism never moves it: `solve` returns a `Solution`, and `mechanism.apply(solution)` moves
     the mechanism. A solver made with the root frames of a graph writes the new joint values to the graph after each
     `solve`, `solve_nearby` and `step`.
 
-    Threads may share a solver; calls that use the same tables wait for each other.
+    An answer depends on how the solver was made and on the arguments of the call, and on the configuration of the
+    mechanism only if `q0` is not given. Threads may share a solver, and functions that it calls may call it.
 
     Args:
         mechanism: a mechanism, or the root frame or frames of a graph.
@@ -129,20 +147,132 @@ class Solver(GeneralPath):
     ) -> None:
         allow, forbid = tuple(allow), tuple(forbid)
         check_avoid_arguments(mechanism, avoid, clearance, allow, forbid)
-        self._collision_avoidance: CollisionAvoidance | None = None
-        super().__init__(mechanism, goals, solver, active, lock, limits, weights, rest, options)
-        if avoid is not None:
-            level = min((objective.level for objective in self._objectives if objective.required), default=1)
-            has_levels = isinstance(self.method, LevenbergMarquardt)
-            constraint = make_collision_constraint(
-                self.mechanism, avoid, clearance, allow, forbid, avoid_as, level, has_levels
+        is_auto = isinstance(solver, str) and solver == "auto"
+        method, common_options = make_method("lm" if is_auto else solver, options)
+        check_option_names(common_options, option_names(type(method)))
+        if isinstance(mechanism, str):
+            raise InvalidArgument(
+                f"the first argument must be a mechanism, not the text {mechanism!r}; load a file with mk.load"
             )
-            self._collision_avoidance = CollisionAvoidance(self, constraint)
+        if weights is not None and not isinstance(weights, Mapping):
+            raise InvalidArgument(f"weights must be a mapping from names, as in {{'elbow': 2}}, not {weights!r}")
+        objectives = None if goals is None else as_objectives(goals)
+        if objectives == ():
+            raise ObjectiveError("the list of goals is empty; give a goal, or omit goals to only close loops")
+        definition = ProblemDefinition(
+            mechanism=mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism),
+            given_objectives=objectives,
+            method=method,
+            options=Options(**common_options),
+            is_auto=is_auto,
+            active=active,
+            lock=lock,
+            limits=limits,
+            weights=dict(weights or {}),
+            rest=rest,
+            moves_joints=not isinstance(mechanism, Mechanism),
+        )
+        constraint: CollisionConstraint | None = None
+        if avoid is not None:
+            level = min((objective.level for objective in objectives or () if objective.required), default=1)
+            constraint = make_collision_constraint(
+                definition.mechanism, avoid, clearance, allow, forbid, avoid_as, level, method.supports_levels
+            )
+        self._initialize(definition, constraint)
+
+    def _initialize(self, definition: ProblemDefinition, constraint: CollisionConstraint | None) -> None:
+        self._pipeline = Pipeline(definition)
+        self._avoidance = None if constraint is None else CollisionAvoidance(self._pipeline, constraint)
 
     def __repr__(self) -> str:
-        objective_text = format_count(len(self._objectives), "objective")
-        subproblem_text = format_count(len(self._problem.subproblems), "subproblem")
+        backends = self._pipeline.prepared_backends
+        objective_text = format_count(len(backends.compiled.objectives), "objective")
+        subproblem_text = format_count(len(backends.compiled.problem.subproblems), "subproblem")
         return f"<solver of {self.mechanism!r} by {self.method.title}: {objective_text} in {subproblem_text}>"
+
+    # ---- what the solver is -------------------------------------------------------------------
+
+    @property
+    def definition(self) -> ProblemDefinition:
+        """What the solver was made for."""
+        return self._pipeline.definition
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism."""
+        return self._pipeline.definition.mechanism
+
+    @property
+    def method(self) -> Method:
+        """The method."""
+        return self._pipeline.definition.method
+
+    @property
+    def method_reason(self) -> str:
+        """Sentence with the reason for this method."""
+        return self._pipeline.backends().method_reason
+
+    @property
+    def options(self) -> Options:
+        """Options that all methods have in common."""
+        return self._pipeline.definition.options
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Objectives that the caller gave, or those of the graph; then the rest pose that `rest` gives, if any."""
+        definition = self._pipeline.definition
+        if definition.given_objectives is None:
+            return definition.current_objectives()
+        return self._pipeline.prepared_backends.compiled.objectives
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The backends of the solver, without collision avoidance; for other parts of Mechanik."""
+        return self._pipeline
+
+    @property
+    def chain(self) -> ChainBackend | None:
+        """The chain kernel, or None if it does not fit the problem; for other parts of Mechanik."""
+        return self._pipeline.backends().chain
+
+    @property
+    def avoidance(self) -> CollisionAvoidance | None:
+        """Collision avoidance; None without `avoid`. For other parts of Mechanik."""
+        return self._avoidance
+
+    def explain(self) -> SolverExplanation:
+        """Explain which backends answer, in which order, and which calls take the shortest path.
+
+        Example:
+            >>> four_bar = mk.gallery.four_bar()
+            >>> solver = mk.Solver(four_bar, mk.JointValues({"crank": 1.0}))
+            >>> solver.explain().backends[0].use
+            'not used: there are loops, joint constraints or cones'
+        """
+        backends = self._pipeline.backends()
+        reports = backends.reports()
+        if self._avoidance is not None:
+            reports.append(
+                BackendReport("collision avoidance", "other solutions of a chain, then the clearances as constraints")
+            )
+        return SolverExplanation(backends.method_reason, tuple(reports), backends.call_report())
+
+    def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
+        """Return the stacked residual of all objectives at q, (m,), in m and rad, without weights.
+
+        Args:
+            q: configuration, (nq,). None: `mechanism.q`.
+            definition: "klampt" gives the residual of Klampt's IK functions, for `LinkGoal` only.
+        """
+        return residual(self.objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
+
+    def jacobian(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
+        """Return the Jacobian of `residual` with respect to v, (m, nv).
+
+        Args:
+            q, definition: as in `residual`.
+        """
+        return jacobian(self.objectives, self.mechanism, self.mechanism.q if q is None else q, definition)
 
     # ---- solving ----------------------------------------------------------------------------
 
@@ -183,7 +313,7 @@ class Solver(GeneralPath):
 
         Raises:
             InvalidArgument: if `feasible` or `callback` is not callable.
-            InvalidOperation: if the solver is called from a function that it calls, such as its callback.
+            InvalidOperation: if the mechanism is edited during the call, for example by the callback.
             ShapeError: for targets or a `q0` of the wrong shape.
             UnknownName: for an unknown option, objective, joint or dof.
 
@@ -192,77 +322,33 @@ class Solver(GeneralPath):
             >>> solver.solve((3.0, 0.0, 0.0), q0=[0.1, 0.2]).status
             CLOSEST
         """
-        if self._collision_avoidance is not None:
-            request = SolveRequest(lock, limits, rng, feasible, history, callback, options)
-            return self._collision_avoidance.solve(targets, q0, nearest, request)
-        return self._solve_ignoring_collisions(
-            targets, q0, nearest, lock, limits, rng, feasible, history, callback, options
-        )
-
-    def _solve_ignoring_collisions(
-        self,
-        targets: Targets | None,
-        q0: ArrayLike | None,
-        nearest: bool,
-        lock: DofNames | str | None,
-        limits: Mapping[str, ArrayLike] | None,
-        rng: np.random.Generator | None,
-        feasible: Callable[[Array], bool] | None,
-        history: bool,
-        callback: Callback | None,
-        options: dict[str, Any],
-    ) -> Solution:
-        """Solve like `solve`, without collision avoidance."""
-        chain_result: ChainResult | None = None
+        partial: Partial | None = None
+        pipeline = self._pipeline
         if (
-            self._chain_solver is not None
-            and Frame.edit_count == self._edit_count
-            and not (options or history or nearest or self._owner_thread)
-            and lock is limits is feasible is callback is rng is None
+            Frame.edit_count == pipeline.edit_count
+            and self._avoidance is None
+            and not (nearest or history)
+            and lock is limits is rng is feasible is callback is None
         ):
-            result = self._chain_solver(targets, q0)
-            if isinstance(result, Solution):
-                return result
-            chain_result = result
-            if chain_result is not None:
-                closest_solution = self._refine_failed_chain(targets, chain_result, q0)
-                if closest_solution is not None:
-                    return closest_solution
-        elif (
-            (self._target_writer is not None or self._multi_target_writer is not None)
-            and Frame.edit_count == self._edit_count
-            and type(q0) is np.ndarray
-            and q0.shape == self._q_shape
-            and not (history or nearest)
-            and lock is limits is feasible is callback is None
-            and self._owner_thread != threading.get_ident()
-        ):
-            start_time = time.perf_counter()
-            with self._table_lock:
-                if self._target_writer is not None:
-                    q = self._run_kernel(targets, q0, rng, options, start_time)
-                    if q is not None:
-                        self._targets_changed = True
-                        target = targets if isinstance(targets, float) else targets.copy()
-                        return Solution(
-                            self,
-                            target,
-                            q,
-                            (self._report_table.copy(),),
-                            time.perf_counter() - start_time,
-                            self._bounds,
-                        )
-                elif not options and rng is None and targets is not None:
-                    solution = self._run_kernel_multi_target(targets, q0, start_time)
-                    if solution is not None:
-                        return solution
-        check_option_names(options, option_names(type(self.method)))
-        if nearest:
-            return self._solve_nearest(targets, q0, lock, limits, rng, feasible, history, callback, options)
-        with self._exclusive():
-            return self._solve(
-                targets, q0, lock, limits, rng, feasible, history, callback, options, chain_result=chain_result
-            )
+            call = pipeline.call if not options else pipeline.prepared_backends.prepared_call(options)
+            answer = None if call is None else call(targets, q0)
+            if isinstance(answer, Solution):
+                return answer
+            partial = answer
+        request = SolveRequest(
+            targets=targets, q0=q0, nearest=nearest, lock=lock, limits=limits, rng=rng, feasible=feasible,
+            history=history, callback=callback, options=options,
+        )  # fmt: skip
+        return self._solve(request, partial)
+
+    def _solve(self, request: SolveRequest, partial: Partial | None = None) -> Solution:
+        """Solve a request; with the partial answer of the prepared call of the chain for it, if there is one."""
+        request.check(self.method)
+        if self._avoidance is not None:
+            return self._avoidance.solve(request)
+        if request.nearest:
+            return solve_nearest(self._pipeline, request)
+        return self._pipeline.solve(request, partial)
 
     def solve_nearby(
         self, max_deviation: float, targets: Targets | None = None, q0: ArrayLike | None = None, **options: Any
@@ -290,11 +376,7 @@ class Solver(GeneralPath):
         deviation = as_number(max_deviation, "max_deviation")
         if deviation < 0:
             raise ShapeError(f"max_deviation must be 0 or more (m and rad), not {deviation:g}")
-        check_option_names(options, option_names(type(self.method)))
-        if self._collision_avoidance is not None:
-            return self._collision_avoidance.solve_nearby(deviation, targets, q0, options)
-        with self._exclusive():
-            return self._solve(targets, q0, None, None, None, None, False, None, options, max_deviation=deviation)
+        return self._solve(SolveRequest(targets=targets, q0=q0, options=options, max_deviation=deviation))
 
     def step(
         self,
@@ -323,27 +405,20 @@ class Solver(GeneralPath):
             >>> solver.step(q0=[0.1, 1.5]).iterations
             1
         """
-        if self._collision_avoidance is not None:
-            return self._collision_avoidance.constrained_solver().step(targets, q0, rng=rng, **options)
-        check_option_names(options, option_names(type(self.method)))
-        step_options = {**options, "max_iterations": 1, "restarts": 0}
-        if isinstance(self.method, LevenbergMarquardt):
-            step_options["perturbation"] = 0.0
-        with self._exclusive():
-            solution = self._solve(targets, q0, None, None, rng, None, False, None, step_options, is_step=True)
-            start = self.mechanism.q if q0 is None else np.asarray(q0, float)
-            if solution.closure_errors or solution.joint_constraint_errors:
-                for iterations in STEP_ITERATIONS:
-                    if (
-                        solution.status is not Status.TIMEOUT
-                        or np.abs(solution.q - start).max(initial=0.0) > MIN_MOTION
-                    ):
-                        break
-                    retry_options = {**step_options, "max_iterations": iterations}
-                    solution = self._solve(
-                        targets, start, None, None, rng, None, False, None, retry_options, is_step=True
-                    )
-            return solution
+        request = SolveRequest(targets=targets, q0=q0, rng=rng, options=options, is_step=True)
+        request.check(self.method)
+        solve = self._pipeline.solve if self._avoidance is None else self._avoidance.step
+        start = self.mechanism.q if q0 is None else np.asarray(q0, float)
+        request = replace(request, q0=start).with_options(restarts=0)
+        solution = solve(request.with_options(max_iterations=STEP_ITERATIONS[0]))
+        for iterations in STEP_ITERATIONS[1:]:
+            must_continue = solution.status is Status.TIMEOUT and bool(
+                solution.closure_errors or solution.joint_constraint_errors
+            )
+            if not must_continue or np.abs(solution.q - start).max(initial=0.0) > MIN_MOTION:
+                break
+            solution = solve(request.with_options(max_iterations=iterations))
+        return solution
 
     def solve_batch(
         self,
@@ -385,17 +460,18 @@ class Solver(GeneralPath):
             >>> solver.solve_batch(np.array([[1.0, 1.0, 0.0], [3.0, 0.0, 0.0]])).success.tolist()
             [True, False]
         """
-        self._recompile_if_stale()
-        if threads is None and not isinstance(self.method, LevenbergMarquardt):
+        if threads is None and not self.method.is_compiled:
             threads = 1
-        settings: object = self.method, self.options, self._is_auto, self._bounds, self._settings
-        if self._collision_avoidance is not None:
-            settings = settings, self._collision_avoidance.constraint.fingerprint_data()
-            self._fingerprint_cache.clear()  # the obstacles may have moved
-        request = BatchRequest(self.mechanism, self.objectives, settings, self._fingerprint_cache)
+        backends = self._pipeline.backends()
+        settings: object = fingerprint_settings(backends.compiled)
+        fingerprint_cache = backends.fingerprint_cache
+        if self._avoidance is not None:
+            settings = settings, self._avoidance.constraint.fingerprint_data()
+            fingerprint_cache = {}  # the obstacles may have moved
+        request = BatchRequest(self.mechanism, self.objectives, settings, fingerprint_cache)
         return run_batch(
             request,
-            choose_backend(self, q0),
+            choose_batch_backend(self._pipeline, self._avoidance, q0),
             targets,
             q0,
             threads=threads,
@@ -444,9 +520,11 @@ class Solver(GeneralPath):
             >>> solver.solve_all(q0=[0.3, 1.0]).q.round(3).tolist()
             [[0.313, 1.726], [2.039, -1.726]]
         """
-        with self._exclusive(), search_context(self, targets, q0, lock, limits, self._descent_and_cache) as context:
-            generator = None if rng is None else as_rng(rng)
-            constraint = None if self._collision_avoidance is None else self._collision_avoidance.constraint
+        generator = None if rng is None else as_rng(rng)
+        request = SolveRequest(targets=targets, q0=q0, lock=lock, limits=limits)
+        constraint = None if self._avoidance is None else self._avoidance.constraint
+        backends, resolved = self._pipeline.resolve(request)
+        with reject_edits(backends.compiled), search_context(backends, resolved) as context:
             return all_solutions(
                 context,
                 limit=limit,
@@ -457,123 +535,33 @@ class Solver(GeneralPath):
                 collision_constraint=constraint,
             )
 
+    # ---- copies -------------------------------------------------------------------------------
 
-MAX_POSITION_ERROR, MAX_ROTATION_ERROR = 0.1, 0.3
-"""m and rad: errors of goals are clipped to these values. Smaller values make steps shorter, so that a step does not
-jump over an obstacle, and need more iterations.
-"""
-BLOCKING_DISTANCE = 1e-6
-"""m: a pair is blocking if its distance exceeds the required clearance by less than this."""
-UNMET_STATUSES = (Status.CLOSEST, Status.STALLED, Status.TIMEOUT)
-"""Statuses in which loops are closed and joint constraints hold, but a goal is not met."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        constraint = None if self._avoidance is None else self._avoidance.constraint
+        return _restore_solver, (self._pipeline.definition, constraint)
 
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, Solver):
+            return NotImplemented
+        return self._identity() == value._identity()
 
-class ConstrainedSolver(Solver):
-    """Solver with the clearances as an additional objective; targets and solutions do not include this objective."""
+    def __hash__(self) -> int:
+        return hash((type(self), self.mechanism.nq, len(self.objectives)))
 
-    def __init__(self, constraint: CollisionConstraint, *arguments: Any, **options: Any) -> None:
-        self._constraint = constraint
-        method = options.get("solver")
-        if isinstance(method, LevenbergMarquardt) or method == "auto":
-            base_method = method if isinstance(method, LevenbergMarquardt) else LevenbergMarquardt()
-            options["largest_error"] = min(MAX_POSITION_ERROR, base_method.largest_error)
-            options["largest_angle_error"] = min(MAX_ROTATION_ERROR, base_method.largest_angle_error)
-        super().__init__(*arguments, **options)
-
-    @property
-    def objectives(self) -> tuple[Objective, ...]:
-        return self._objectives[:-1]
-
-    def _current_objectives(self) -> tuple[Objective, ...]:
-        return (*super()._current_objectives(), self._constraint.objective)
-
-    def _objectives_with_targets(self, targets: Targets | None) -> tuple[Objective, ...]:
-        return (*with_targets(self._objectives[:-1], targets), self._objectives[-1])
-
-    def _solve(self, *arguments: Any, **options: Any) -> Solution:
-        solution = super()._solve(*arguments, **options)
-        solution._objectives_source = solution.objectives[:-1]
-        solution.contacts = self._constraint.contacts(solution.q)
-        is_only_clearance_unmet = solution.contacts and solution.status in UNMET_STATUSES and not solution.unmet
-        if is_only_clearance_unmet:
-            solution._report = tuple(_with_success(report) for report in solution._kernel_reports)
-        if not solution.contacts and not solution.success:
-            solution.blocking_contacts = self._constraint.contacts(solution.q, BLOCKING_DISTANCE)
-        return solution
+    def _identity(self) -> tuple[Any, ...]:
+        """Return all that determines the answers of the solver, in a form that can be compared."""
+        compiled = self._pipeline.backends().compiled
+        constraint = None if self._avoidance is None else digest(self._avoidance.constraint.fingerprint_data())
+        settings = digest(fingerprint_settings(compiled))
+        return mechanism_digest(self.mechanism), settings, self.objectives, self.definition.moves_joints, constraint
 
 
-def _with_success(report: Array) -> Array:
-    """Return a copy of a kernel report with success set, for goals that are met; contacts are reported separately."""
-    report = report.copy()
-    report[SUCCESS] = 1.0
-    return report
-
-
-def choose_backend(solver: Solver, q0: ArrayLike | None) -> BatchBackend:
-    """Choose the batch backend: lanes for a serial chain with a single pose-like goal, one solve per row otherwise.
-
-    Args:
-        q0: start configuration (nq,) for all rows, (N, nq), or None.
-    """
-    sequential = SequentialBackend(solver.mechanism, solver.objectives, lambda: clone_solver(solver))
-    goal = next(iter(solver.objectives), None)  # no goal if only loops are to be closed
-    chain_search = solver._chain_search
-    if chain_search is None or not isinstance(goal, LinkGoal):
-        return sequential
-    if solver._supports_lanes is None:
-        solver._supports_lanes = supports_lanes(solver.mechanism, goal)
-    if not solver._supports_lanes:
-        return sequential
-    default_q = solver.mechanism.q if solver._mid_configuration is None else solver._mid_configuration
-    if chain_search.has_fixed_joints:  # the seed table depends on their values
-        if q0 is not None and np.ndim(q0) == 2:
-            return sequential
-        default_q = default_q if q0 is None else solver.mechanism._single_q(q0)
-        chain_search = ChainSearch(chain_search.chain, default_q, solver.options.restarts)
-    if solver._collision_avoidance is None:
-        return LaneBackend(chain_search, sequential, goal, np.array(default_q))
-    avoidance, mechanism, objectives = solver._collision_avoidance, solver.mechanism, solver.objectives
-    lanes = LaneBackend(
-        chain_search,
-        SequentialBackend(mechanism, objectives, lambda: clone_ignoring_collisions(solver)),
-        goal,
-        np.array(default_q),
-    )
-    # all threads share the solver of the fallback, one call at a time
-    constrained_backend = SequentialBackend(mechanism, objectives, lambda: ConstrainedFallbackSolver(avoidance))
-    free_search = avoidance.free_search(np.array(default_q), chain_search)
-    return CollisionFreeLaneBackend(lanes, avoidance.constraint, free_search, constrained_backend)
-
-
-def clone_ignoring_collisions(solver: Solver) -> Solver:
-    """Return a new solver for the same problem without collision avoidance."""
-    arguments, options = constructor_arguments(solver)
-    return type(solver)(*arguments, **options)
-
-
-def clone_solver(solver: Solver) -> Solver:
-    """Return a new solver for the same problem with its own tables; both share the collider."""
-    if (avoidance := solver._collision_avoidance) is None:
-        return clone_ignoring_collisions(solver)
-    arguments, options = constructor_arguments(solver)
-    return type(solver)(*arguments, **options, **avoidance.constraint.solver_arguments())
-
-
-def constructor_arguments(solver: Solver) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments that make a solver for the same problem without collision avoidance."""
-    options = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
-    options |= {
-        "solver": "auto" if solver._is_auto else solver.method,
-        "active": solver._active,
-        "lock": solver._lock,
-        "limits": solver._limits,
-        "weights": solver._weights,
-        "rest": None if solver._given_objectives is None else solver._rest,
-    }
-    return (
-        solver.mechanism,
-        (solver.objectives or None) if solver._given_objectives is None else solver._given_objectives,
-    ), options
+def _restore_solver(definition: ProblemDefinition, constraint: CollisionConstraint | None) -> Solver:
+    """Make the solver of a definition."""
+    solver = Solver.__new__(Solver)
+    solver._initialize(definition, constraint)
+    return solver
 
 
 DEFAULT_RESTARTS = 100
@@ -651,7 +639,8 @@ def solve(
         **options,
     )
     # the chain kernel has its own default of restarts, and cannot call Python functions
-    is_plain = compiled_solver._chain_search is not None and feasible is None and callback is None and not history
+    has_chain = compiled_solver.chain is not None
+    is_plain = has_chain and feasible is None and callback is None and not history
     call_options: dict[str, Any] = {"restarts": DEFAULT_RESTARTS} if restarts is None and not is_plain else {}
     start = mechanism.q if q0 is None else q0
     return compiled_solver.solve(

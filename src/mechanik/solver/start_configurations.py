@@ -12,9 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from mechanik.kernels.nodes import FIRST_Q, FIXED, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
-from mechanik.kernels.problem_layout import BLOCK_INTS, FIRST_ROW, N_STAGES
-from mechanik.kernels.state_layout import SUCCESS
 from mechanik.model import Mechanism
 from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.objectives.constraint_relations import (
@@ -23,11 +20,12 @@ from mechanik.objectives.constraint_relations import (
     joint_constraint_residuals,
 )
 from mechanik.objectives.relation import MIN_DIRECTION_LENGTH, Relation, RelationKind, band_violation
+from mechanik.problem import closing_values
 from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import Options, write_options
+from mechanik.solver.options import Options
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 
@@ -230,9 +228,7 @@ class SeedTable:
             np.argsort(self.closure_residuals if costs is None else costs + self.closure_residuals, kind="stable")
         ]
 
-    def closed_starts_by_cost(
-        self, problem: LeastSquaresProblem, count: int, options: Options, monitor: Monitor
-    ) -> Array:
+    def closed_starts_by_cost(self, problem: LeastSquaresProblem, count: int, monitor: Monitor) -> Array:
         """Return the first `count` starts of the table, with closed loops, ordered by the cost of the present goals.
 
         Starts whose loops cannot be closed are left out. If the deadline passes, the result contains only starts that
@@ -240,7 +236,7 @@ class SeedTable:
         """
         known_count = len(self._is_closed)
         if known_count < min(count, len(self.starts)):
-            closed_starts, is_closed = close_loops_of_starts(problem, self.starts[known_count:count], options, monitor)
+            closed_starts, is_closed = close_loops_of_starts(problem, self.starts[known_count:count], monitor)
             if len(is_closed) < len(self.starts[known_count:count]):
                 return closed_starts  # not cached, since another call may have more time
             self._closed_starts, self._is_closed = (
@@ -256,18 +252,13 @@ class SeedTable:
             else self._closed_starts[np.argsort(costs[:closed_count], kind="stable")]
         )
 
-    def most_nearly_closed_starts(self, count: int) -> Array:
-        """Return the starts (count, nq) with the smallest closure residuals; if all are 0, the first starts."""
-        return self.starts[np.argsort(self.closure_residuals, kind="stable")[:count]]
-
     def _goal_costs(self, problem: LeastSquaresProblem, starts: Array, poses: RelativePoses) -> Array | None:
         """Return the cost of the goals at each start, (entries,); None if no goal has a kind that can be ranked."""
-        tables, costs = problem.subproblem.packed.tables, None
-        first_rows = tables["blocks"].reshape(-1, BLOCK_INTS)[:, FIRST_ROW]
+        packed, costs = problem.subproblem.packed, None
         for block_index, (owner, relation) in enumerate(zip(problem.subproblem.owners, problem.relations, strict=True)):
             if owner < 0 or not problem.objectives[owner].required or not relation.rows:
                 continue
-            weights = tables["weight"][first_rows[block_index] : first_rows[block_index] + len(relation.rows)]
+            weights = packed.row_weights(block_index)[: len(relation.rows)]
             if relation.kind is RelationKind.JOINT_VALUE:
                 k = problem.problem.tree.x_of[relation.dof_name]
                 if k >= problem.mechanism.nq:
@@ -318,36 +309,32 @@ def seed_table_cache(problem: LeastSquaresProblem) -> SeedTableCache:
     return cache
 
 
-def close_loops_of_starts(
-    problem: LeastSquaresProblem, starts: Array, options: Options, monitor: Monitor
-) -> tuple[Array, Mask]:
+def close_loops_of_starts(problem: LeastSquaresProblem, starts: Array, monitor: Monitor) -> tuple[Array, Mask]:
     """Close the loops of starts (n, nq), without regard to the goals.
 
-    The targets and the variables after q in x stay unchanged; the options and the report are overwritten.
+    The result depends on the starts, the limits and the locked dofs, not on targets or options; only a deadline counts.
+    The options and the report of the packed problem are overwritten.
 
     Returns:
         The configurations with closed loops, (k, nq), and for each start whether its loops could be closed, (n,); the
         mask is shorter if the deadline passes before the last start.
     """
     mechanism, packed, nq = problem.mechanism, problem.subproblem.packed, starts.shape[1]
-    extra_state, stage_count = packed.tables["x"][nq:].copy(), int(packed.ints[N_STAGES])
+    extra_state = packed.extra_state.copy()
     no_restarts, closed_starts, is_closed = np.zeros((0, nq)), list[Array](), list[bool]()
-    write_options(problem.subproblem, options, LevenbergMarquardt(), problem.problem.length_unit)
-    try:
-        packed.ints[N_STAGES] = 1  # only the closures, without goals
+    packed.set_options(LevenbergMarquardt().kernel_options(Options(), problem.problem.length_unit))
+    with packed.constraints_only():
         for start in starts:
-            packed.tables["x"][nq:] = extra_state
+            packed.set_extra_values(closing_values(mechanism, problem.problem, start))
             q = run_kernel(
                 mechanism, problem.subproblem, problem.relations, start, no_restarts, Monitor(monitor.deadline)
             )
             if monitor.is_over():
                 break
-            is_closed.append(bool(packed.tables["report"][SUCCESS] == 1.0))
+            is_closed.append(packed.report.success)
             if is_closed[-1]:
                 closed_starts.append(q)
-    finally:
-        packed.ints[N_STAGES] = stage_count
-        packed.tables["x"][nq:] = extra_state
+    packed.extra_state[:] = extra_state
     return np.array(closed_starts).reshape(len(closed_starts), nq), np.array(is_closed, dtype=np.bool_)
 
 
@@ -364,10 +351,8 @@ def movable_configuration_mask(problem: LeastSquaresProblem, locked_dofs: Mask) 
 def _relevant_mask(problem: LeastSquaresProblem) -> Mask:
     """Return a mask (nq,) of the entries of q that move the frames of a problem."""
     mask = np.zeros(problem.mechanism.nq, dtype=np.bool_)
-    for node in problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS):
-        if node[NODE_KIND] != FIXED:
-            k, size = int(node[FIRST_Q]), {TRANSLATION: 3, SPHERICAL: 4}.get(int(node[NODE_KIND]), 1)
-            mask[k : k + size] = True
+    for node in problem.subproblem.packed.node_records():
+        mask[node.q_index : node.q_index + node.q_count] = True
     return mask
 
 

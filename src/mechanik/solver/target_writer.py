@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import ShapeError, UnknownName
-from mechanik.kernels import problem_layout
 from mechanik.kernels.write_targets import NO_REFERENCE, TARGET_POSE, TARGET_POSITION, TARGET_VALUE
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, Objective, PoseGoal, PositionGoal, RestPose
-from mechanik.objectives.joint_goals import JointObjective
+from mechanik.objectives.joint_goals import JointObjective, nearest_equivalent_value
 from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
-from mechanik.problem import Problem, same_structure
+from mechanik.problem import PackedProblem, Problem, same_structure
+from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.kernel_driver import NO_TARGET
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
@@ -81,23 +81,19 @@ TargetWriter = Callable[[object, Array], Array | None]
 """(target, q0) -> the target argument of the kernel, or None if the general path must handle the call."""
 
 
-def make_target_writer(
-    problem: Problem,
-    objectives: Sequence[Objective],
-    relations: Sequence[Sequence[Relation]],
-    lower: Array,
-    upper: Array,
-) -> TargetWriter | None:
-    """Make the target writer of a problem with a single goal, or None if the goal has no writer."""
-    if len(problem.subproblems) != 1 or len(objectives) != 1 or len(relations[0]) != 1:
+def make_target_writer(compiled: CompiledProblem, packed: PackedProblem) -> TargetWriter | None:
+    """Make the writer for new targets of the only objective, or return None if its target cannot be written directly.
+
+    Args:
+        compiled: the compiled problem.
+        packed: a copy of its only packed problem; the targets are written there.
+    """
+    problem, (lower, upper) = compiled.problem, compiled.bounds
+    if len(problem.subproblems) != 1 or len(compiled.all_objectives) != 1 or len(compiled.relations[0]) != 1:
         return None
-    objective, relation, subproblem = objectives[0], relations[0][0], problem.subproblems[0]
-    if subproblem.packed.sizes["functions"]:
-        return None
+    objective, relation, subproblem = compiled.all_objectives[0], compiled.relations[0][0], problem.subproblems[0]
     block = subproblem.owners.index(0)
-    data = subproblem.packed.tables["block_data"][
-        block * problem_layout.BLOCK_FLOATS : (block + 1) * problem_layout.BLOCK_FLOATS
-    ]
+    data = packed.target_view(block)
     is_in_world = relation.kind is RelationKind.POSE and relation.a is None and relation.world_axes is None
     if (
         type(objective) is PoseGoal
@@ -105,28 +101,21 @@ def make_target_writer(
         and relation.rows == (0, 1, 2, 3, 4, 5)
         and np.array_equal(relation.X_a, objective.target)
     ):
-        subproblem.packed.ints[problem_layout.TARGET_BLOCK] = block
+        packed.set_target_block(block)
         return pass_pose
     if type(objective) is PositionGoal and is_in_world:
-        return _position_writer(data[problem_layout.FRAME_A + 9 : problem_layout.FRAME_B])
+        return _position_writer(data[9:])
     if (
         type(objective) is JointValues
         and relation.kind is RelationKind.JOINT_VALUE
         and relation.dof_name in objective.values
     ):
         k = problem.tree.x_of[relation.dof_name]
-        if objective.angle_mode == "exact":
-            return _value_writer(relation.dof_name, data, k, 0.0)
-        if problem.tree.rotates[problem.tree.v_of_x[k]] and lower[k] == -np.inf and upper[k] == np.inf:
-            return _value_writer(relation.dof_name, data, k, 2 * math.pi)
+        if objective.angle_mode == "exact" or not problem.tree.rotates[problem.tree.v_of_x[k]]:
+            return _value_writer(relation.dof_name, data)
+        if k < len(lower):
+            return _angle_writer(relation.dof_name, data, k, float(lower[k]), float(upper[k]))
     return None
-
-
-def append_end_poses(mechanism: Mechanism, starts: Array, relation: Relation) -> Array:
-    """Append the world pose of frame B to each start, (K, nq) to (K, nq + 12), so that the kernel can rank them."""
-    X = mechanism.pose(relation.b or "", starts) @ relation.X_b
-    ends = [X[:, :3, :3].reshape(len(starts), 9), X[:, :3, 3]]
-    return np.ascontiguousarray(np.concatenate([starts, *ends], axis=1))
 
 
 def pass_pose(target: object, q0: Array) -> Array | None:
@@ -159,7 +148,7 @@ def _position_writer(position: Array) -> TargetWriter:
     return write_target
 
 
-def _value_writer(name: str, data: Array, k: int, period: float) -> TargetWriter:
+def _value_writer(name: str, data: Array) -> TargetWriter:
     isfinite = math.isfinite
 
     def write_target(target: object, q0: Array) -> Array | None:
@@ -167,7 +156,29 @@ def _value_writer(name: str, data: Array, k: int, period: float) -> TargetWriter
             target = target.get(name)  # type: ignore[union-attr]
         if not isinstance(target, float) or not isfinite(target):
             return None
-        data[0] = target + period * round((q0[k] - target) / period) if period else target
+        data[0] = target
+        return NO_TARGET
+
+    return write_target
+
+
+def _angle_writer(name: str, data: Array, k: int, lower: float, upper: float) -> TargetWriter:
+    """Return a writer that writes the equivalent angle inside the limits which is nearest to entry k of q0."""
+    isfinite, full_turn = math.isfinite, 2 * math.pi
+    is_unlimited = lower == -math.inf and upper == math.inf
+
+    def write_target(target: object, q0: Array) -> Array | None:
+        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
+            target = target.get(name)  # type: ignore[union-attr]
+        if not isinstance(target, float) or not isfinite(target):
+            return None
+        if is_unlimited:
+            data[0] = target + full_turn * round((q0[k] - target) / full_turn)
+        else:
+            value = float(q0[k])
+            if not isfinite(value):
+                return None
+            data[0] = nearest_equivalent_value(target, value, lower, upper)
         return NO_TARGET
 
     return write_target
@@ -190,7 +201,7 @@ class MultiTargetWriter:
     Attributes:
         kinds: kind of each target; UNCHANGED for an objective whose target is not written.
         names: name of each objective; empty if a name is missing or not unique. For joint values, names of the dofs.
-        write_plans: for each subproblem the arguments of the `write_targets` kernel: its floats; a table (n, 4) of
+        write_plans: for each subproblem the arguments of the `write_targets` kernel after the floats: a table (n, 4) of
             (kind, index in the floats, index in the packed targets, index of the reference angle in q or
             NO_REFERENCE); and the rotations (n, 9) by which the poses are multiplied from the right.
         default_values: targets where a call gives none, (size,), lengths in m and angles in rad; initially those of the
@@ -199,7 +210,7 @@ class MultiTargetWriter:
 
     kinds: tuple[int, ...]
     names: tuple[str, ...]
-    write_plans: tuple[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array], ...]
+    write_plans: tuple[tuple[np.ndarray[Any, np.dtype[np.int64]], Array], ...]
     default_values: Array
 
     def pack_targets(self, targets: Any) -> Array | None:
@@ -224,9 +235,12 @@ class MultiTargetWriter:
             return None
         return values.reshape(-1)
 
-    def write(self, values: Array, q0: Array) -> bool:
-        """Write packed targets to all subproblems; False if a target is invalid (others may then be written)."""
-        return all(write_targets_kernel.write_targets(*plan, values, q0) for plan in self.write_plans)
+    def write(self, copies: Sequence[PackedProblem], values: Array, q0: Array) -> bool:
+        """Write packed targets to copies of all subproblems; False if a target is invalid (others may be written)."""
+        return all(
+            write_targets_kernel.write_targets(packed.floats, *plan, values, q0)
+            for packed, plan in zip(copies, self.write_plans, strict=True)
+        )
 
     def objectives(self, originals: Sequence[Objective], values: Array) -> tuple[Objective, ...]:
         """Return the objectives with packed targets."""
@@ -277,11 +291,18 @@ def make_multi_target_writer(
     mechanism: Mechanism,
     problem: Problem,
     objectives: Sequence[Objective],
-    relations: Sequence[Sequence[Relation]],
+    relations: Sequence[tuple[Relation, ...]],
     bounds: tuple[Array, Array],
 ) -> MultiTargetWriter | None:
-    """Make the multi-target writer of a problem, or None if an objective does not allow it."""
-    if any(subproblem.packed.sizes["functions"] for subproblem in problem.subproblems):
+    """Make the multi-target writer of a problem, or None if an objective does not allow it.
+
+    Args:
+        mechanism: the mechanism.
+        problem: the compiled problem.
+        objectives, relations: the objectives with targets, and the relations of each.
+        bounds: lower and upper limits, (nq,) each, rad or m.
+    """
+    if not objectives:
         return None
     target_kinds = [
         _target_kind(mechanism, objective, objective_relations)
@@ -300,14 +321,13 @@ def make_multi_target_writer(
         kinds = (TARGET_VALUE,) * len(names)
         if not isinstance(objectives[0], JointValues) or set(names) != set(objectives[0].values):
             return None
-    plans: list[tuple[Array, np.ndarray[Any, np.dtype[np.int64]], Array]] = []
+    plans: list[tuple[np.ndarray[Any, np.dtype[np.int64]], Array]] = []
     first_indices = np.concatenate([[0], np.cumsum([TARGET_SIZES[kind] for kind in kinds])])
     for subproblem in problem.subproblems:
         plan: list[tuple[int, int, int, int]] = []
         rotations: list[Array] = []
-        block_data_index = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
         for block, (owner, index) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True)):
-            if owner < 0 or target_kinds[owner] == UNCHANGED:
+            if owner < 0 or owner >= len(objectives) or target_kinds[owner] == UNCHANGED:
                 continue
             k = index if target_kinds[owner] == TARGET_VALUE else owner
             angle_index = _nearest_angle_index(problem, objectives[owner], relations[owner][index], bounds)
@@ -319,10 +339,10 @@ def make_multi_target_writer(
                 if isinstance(objective, PoseGoal)
                 else EYE
             )
-            frame_index = block_data_index + problem_layout.BLOCK_FLOATS * block + problem_layout.FRAME_A
-            plan.append((kinds[k], frame_index, int(first_indices[k]), angle_index))
+            target_index = subproblem.packed.target_index(block)
+            plan.append((kinds[k], target_index, int(first_indices[k]), angle_index))
         plan_table = np.array(plan, dtype=np.int64).reshape(-1, 4)
-        plans.append((subproblem.packed.floats, plan_table, np.array(rotations, dtype=np.float64).reshape(-1, 9)))
+        plans.append((plan_table, np.array(rotations, dtype=np.float64).reshape(-1, 9)))
     initial_targets = [
         _initial_target(objective, objective_relations)
         for objective, objective_relations, kind in zip(objectives, relations, target_kinds, strict=True)

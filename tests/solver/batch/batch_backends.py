@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from solver_internals import bounds, chain_search, compiled_problem
 
 import mechanik as mk
 from mechanik.solver.batch import BatchRequest, BatchResult, LaneBackend, SequentialBackend, run_batch
-
-
-def twin(solver: mk.Solver) -> mk.Solver:
-    """Another solver of the same."""
-    common = {field.name: getattr(solver.options, field.name) for field in fields(solver.options)}
-    return mk.Solver(solver.mechanism, solver.objectives, solver=solver.method, limits=solver._limits, **common)
+from mechanik.solver.request import SolveRequest
 
 
 def batch_request(solver: mk.Solver) -> BatchRequest:
     return BatchRequest(
-        solver.mechanism, solver.objectives, (solver.method, solver.options, solver._bounds, solver._moving_dofs)
+        solver.mechanism,
+        solver.objectives,
+        (solver.method, solver.options, bounds(solver), compiled_problem(solver).moving_dofs),
     )
 
 
 def general(solver: mk.Solver) -> SequentialBackend:
-    return SequentialBackend(solver.mechanism, solver.objectives, lambda: twin(solver))
+    def solve_row(targets: Any, q0: Any, rng: Any, partial: Any) -> mk.Solution:
+        return solver.pipeline.solve(SolveRequest(targets=targets, q0=q0, rng=rng), partial)
+
+    return SequentialBackend(solver.mechanism, solver.objectives, solve_row)
 
 
 def lanes(solver: mk.Solver, search: Any = None) -> LaneBackend:
     """With the chain search of the solver, or with a test double of it."""
-    home = solver.mechanism.q if search is not None or solver._mid_configuration is None else solver._mid_configuration
-    return LaneBackend(search or solver._chain_search, general(solver), solver.objectives[0], np.array(home))
+    chain = solver.chain
+    home = solver.mechanism.q if search is not None or chain is None else chain.default_start()
+    return LaneBackend(search or chain_search(solver), general(solver), solver.objectives[0], np.array(home))
 
 
 def solve_batch(solver: mk.Solver, targets: Any, q0: Any = None, **how: Any) -> BatchResult:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 from random_mechanisms import random_mechanism
+from solver_internals import packed_problem
 
 import mechanik as mk
 from mechanik.objectives.constraint_relations import closure_limit_relations, closure_relations
@@ -84,7 +85,7 @@ def cases(seed: int = 0) -> list[Case]:
             continue
         case = _reachable(rng, f"random {number}", mechanism, list(mechanism.links)[-2:])
         try:
-            parts = mk.Solver(mechanism, case.goals, solver="dls")._problem.subproblems
+            parts = packed_problem(mk.Solver(mechanism, case.goals, solver="dls")).subproblems
         except mk.errors.MechanikError:
             continue
         if len(parts) == 1 and len(parts[0].packed.columns) >= 3:
@@ -117,7 +118,7 @@ class NumpyProblem:
     """
 
     def __init__(self, solver: mk.Solver, goals: Sequence[mk.Objective]) -> None:
-        self.mechanism, self.size = solver.mechanism, solver._problem.length_unit
+        self.mechanism, self.size = solver.mechanism, packed_problem(solver).length_unit
         self.space = self.mechanism.space
         self.scale = np.where(self.space.rotates, 1.0, self.size)
         mechanism = self.mechanism

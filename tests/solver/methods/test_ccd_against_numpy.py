@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy_ccd import FrameGoal, sweep
 from random_mechanisms import random_turn
+from solver_internals import packed_problem
 
 import mechanik as mk
 from mechanik.spatial import from_position_wxyz, make_pose, rotation
@@ -90,7 +91,7 @@ def test_each_sweep_equals_that_of_the_numpy_version(kind, seed, options):
     rng = np.random.default_rng([seed, len(kind)])
     mechanism, joints, hands = random_tree(rng, kind)
     space, q0 = mechanism.space, mechanism.random(rng)
-    size = mk.Solver(mechanism, mk.PositionGoal(hands[0], (0, 0, 0)))._problem.length_unit
+    size = packed_problem(mk.Solver(mechanism, mk.PositionGoal(hands[0], (0, 0, 0)))).length_unit
     X = mechanism.pose(hands[0], mechanism.random(rng))
     both = [random_goal_pair(rng, hand, KINDS[rng.integers(len(KINDS))], X, size, "ball" in kind) for hand in hands]
     if rng.random() < 0.5:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy_steps import NumpyProblem, cases, compare_steps, iterates, two_hands
+from solver_internals import packed_problem
 
 import mechanik as mk
 
@@ -94,7 +95,7 @@ def test_in_the_null_space_a_step_follows_the_soft_objective_by_the_formula():
     for arm, goal, q0, rest in redundant():
         options = {"damping": 0.2, "gain": 0.3, "hold_at_limits": False, "gamma_max": math.inf}
         solver = mk.Solver(arm, goal, solver="dls", rest=rest, **options)
-        plain, moves = NumpyProblem(solver, [goal]), solver._problem.subproblems[0].moving_dofs
+        plain, moves = NumpyProblem(solver, [goal]), packed_problem(solver).subproblems[0].moving_dofs
         after = solver.step(q0=q0).q
         e, J = plain.residual_and_jacobian(arm.clamp(q0))
         J_rest = np.eye(arm.nv)[moves]
@@ -111,7 +112,7 @@ def test_solutions_with_a_rest_pose_are_nearer_to_it_and_almost_optimal():
         towards, plain, moves = (
             solver.solve(q0=q0),
             NumpyProblem(solver, [goal]),
-            solver._problem.subproblems[0].moving_dofs,
+            packed_problem(solver).subproblems[0].moving_dofs,
         )
         if not (without.success and towards.success):
             continue

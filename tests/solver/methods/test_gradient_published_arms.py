@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from solver_internals import packed_problem
 
 import mechanik as mk
 from mechanik.spatial import rotation
@@ -121,7 +122,7 @@ def test_with_the_original_step_and_weights_rotation_vectors_alone_make_the_diff
     arm = mk.gallery.dh6()
     targets = arm.pose("tool", arm.random(np.random.default_rng(0), 100))
     goal = mk.PoseGoal("tool", targets[0], tolerance=TENTH * REACHED[0], angle_tolerance=math.radians(REACHED[1]))
-    size = mk.Solver(arm, goal)._problem.length_unit
+    size = packed_problem(mk.Solver(arm, goal)).length_unit
     weight = size / TENTH * math.sqrt(math.radians(1.0))
     options = {"step": ALPHA, "position_weight": weight, "max_iterations": ITERATIONS}
     solver = mk.Solver(arm, goal, solver="jacobian_transpose", **options)

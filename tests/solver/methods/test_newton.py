@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy_steps import NumpyProblem, cases, iterates
+from solver_internals import packed_problem
 
 import mechanik as mk
 
@@ -50,7 +51,7 @@ def line_search(plain, q, step, slope, tolx=1e-12):
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_each_iterate_is_a_damped_newton_step_cut_by_the_line_search(case, damping):
     solver = mk.Solver(case.mechanism, case.goals, solver="newton", damping=damping)
-    plain, columns = NumpyProblem(solver, case.goals), len(solver._problem.subproblems[0].packed.columns)
+    plain, columns = NumpyProblem(solver, case.goals), len(packed_problem(solver).subproblems[0].packed.columns)
     seen = iterates(solver, case.q0)
     for number, (q, after) in enumerate(pairwise(seen)):
         e, J = plain.residual_and_jacobian(q)

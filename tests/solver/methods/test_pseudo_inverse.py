@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy_steps import NumpyProblem, cases, compare_steps, iterates
+from solver_internals import packed_problem
 
 import mechanik as mk
 
@@ -77,7 +78,7 @@ def test_in_the_null_space_a_step_goes_towards_the_rest_pose_and_keeps_the_goal(
         q0, rest = arm.random(rng, 2)
         goal = mk.PoseGoal("panda_hand_tcp", arm.pose("panda_hand_tcp", q0 + rng.uniform(-0.1, 0.1, arm.nq)))
         solver = mk.Solver(arm, goal, solver="pseudo_inverse", rest=rest, gain=0.2, hold_at_limits=False)
-        plain, moves = NumpyProblem(solver, [goal]), solver._problem.subproblems[0].moving_dofs
+        plain, moves = NumpyProblem(solver, [goal]), packed_problem(solver).subproblems[0].moving_dofs
         e, J = plain.residual_and_jacobian(q0)
         towards = np.where(moves, rest - q0, 0.0)
         free = towards - np.linalg.pinv(J) @ (J @ towards)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from solver_internals import least_squares_problems
 
 import mechanik as mk
 from mechanik.solver import LeastSquaresProblem
@@ -10,7 +11,4 @@ from mechanik.solver import LeastSquaresProblem
 
 def problem_of(solver: mk.Solver, rng: np.random.Generator | None = None) -> LeastSquaresProblem:
     """The first subproblem of a solver, at the current configuration of the mechanism."""
-    solver.solve(max_iterations=0)
-    problem = solver._problems[0]
-    problem.set_request(solver.objectives, solver._block_relations[0], solver._bounds, rng)
-    return problem
+    return least_squares_problems(solver, rng=rng)[0]

@@ -33,6 +33,7 @@ from mechanik.solver import Solver
 from mechanik.solver.batch import supports_lanes
 from mechanik.solver.batch.batch_backends import goal_poses
 from mechanik.solver.options import as_bounds
+from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.search_context import search_context
 from mechanik.solver.solution import Solution
 from mechanik.solver.target_writer import with_targets
@@ -287,7 +288,7 @@ class FollowProblem:
         self.solver = Solver(mechanism, path_targets.objectives, limits=self._limits, **settings) if names else solver
         goal = path_targets.objectives[0]
         is_chain_goal = (
-            self.solver._chain_search is not None and path_targets.has_fixed_objectives and isinstance(goal, LinkGoal)
+            self.solver.chain is not None and path_targets.has_fixed_objectives and isinstance(goal, LinkGoal)
         )
         self._goal = goal if is_chain_goal and isinstance(goal, LinkGoal) and supports_lanes(mechanism, goal) else None
 
@@ -304,7 +305,8 @@ class FollowProblem:
     def _analyse(self, solver: Solver) -> tuple[Mask, Mask, float]:
         """Compute `is_multi_turn`, `affecting_dofs` and `length_unit`, and set the other attributes of the dofs."""
         target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_fixed_objectives else None
-        with search_context(solver, target, self.mechanism.q) as context:
+        request = SolveRequest(targets=target, q0=self.mechanism.q)
+        with search_context(*solver.pipeline.resolve(request)) as context:
             constraints = context.constraints
             angle_columns = constraints.columns[constraints.is_shiftable]
             q = self.space.random(np.random.default_rng(0), 4)
@@ -357,16 +359,14 @@ class FollowProblem:
         Returns:
             Configurations (K, nq), and whether the goals are met there (K,).
         """
-        chain = (self.solver if solver is None else solver)._chain_search
+        chain = (self.solver if solver is None else solver).chain
         if self._goal is not None and chain is not None:
             targets = self.path_targets.targets(s)
             if not np.isfinite(targets).all():
                 s_value = s[~np.isfinite(targets).reshape(len(s), -1).all(axis=1)][0]
                 raise NotFinite(f"the target at s = {s_value:g} has an entry that is not finite")
             X = goal_poses(self._goal, targets, len(s))
-            if chain.has_fixed_joints:
-                chain.rebuild_table_if_moved(q[0])
-            q_projected, is_met, _ = chain.solve_from_starts(X, q)
+            q_projected, is_met, _ = chain.search_at(q[0]).solve_from_starts(X, q)
             return q_projected, np.asarray(is_met, dtype=np.bool_)
         q_projected, is_met = np.empty_like(q), np.zeros(len(q), dtype=np.bool_)
         solvers: dict[float, tuple[Solver, Any]] = {}
@@ -389,9 +389,9 @@ class FollowProblem:
         There are no restarts, unless the settings contain `restarts` and the solver has no chain search.
         """
         try:
-            return (
-                solver.solve(target, q0=q) if solver._chain_search is None else solver.solve(target, q0=q, restarts=0)
-            )
+            if solver.chain is None and solver.options.restarts is not None:
+                return solver.solve(target, q0=q)
+            return solver.solve(target, q0=q, restarts=0)
         except (NotFinite, NotARotation, ShapeError) as error:
             raise with_location(error, f"the target at s = {s:g}") from error
 

@@ -17,7 +17,6 @@ from mechanik.errors import MechanikError, ShapeError, UnknownName
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.solver import Solver
-from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.solution import Solution, Status
 from mechanik.solver.target_writer import Targets
 from mechanik.spatial.array import Array
@@ -183,11 +182,11 @@ class TickSolver:
         if solver is None:
             self.is_at_rest = True
             return None
-        if self._is_fast:
-            solution = solver.solve(targets, self.q)
-        else:
-            solution = solver.solve(targets, self.q, max_seconds=self._budget_ratio * budget)
-        has_fast_path = isinstance(solver.method, LevenbergMarquardt)
+        options: dict[str, Any] = {} if self._is_fast else {"max_seconds": self._budget_ratio * budget}
+        if solver.chain is None and solver.options.restarts is None:
+            options["restarts"] = 0  # a tick continues from the last configuration
+        solution = solver.solve(targets, self.q, **options)
+        has_fast_path = solver.method.is_compiled
         self._is_fast = has_fast_path and solution.seconds < (0.5 if self._is_fast else 0.25) * budget
         self._continue_from(solution)
         return solution

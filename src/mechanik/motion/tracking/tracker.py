@@ -25,13 +25,13 @@ from mechanik.motion.rate_limits import RateLimits, as_rate_limits
 from mechanik.motion.tracking.tracking_problem import (
     TaskTargets,
     build_tracking_problem,
-    closure_joint_values,
     freeze_angles,
 )
 from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import closure_relations, joint_constraint_relations
 from mechanik.objectives.objective import ErrorNorms
 from mechanik.objectives.relation import evaluate_relation
+from mechanik.problem import closing_values
 from mechanik.solver.kernel_driver import evaluate_python_residuals
 from mechanik.solver.options import DofNames, as_bounds, as_collider, as_dof_mask, check_avoid_arguments
 from mechanik.solver.target_writer import Targets
@@ -411,15 +411,14 @@ class Tracker:
         relations = [item.relations(mechanism) for item in objectives]
         self._targets = TaskTargets(mechanism, problem, task_objectives, relations, self._bounds)
         self._revision, self._edit_count = mechanism.revision, Frame.edit_count
-        tables = problem.subproblem.packed.tables
+        packed = problem.subproblem.packed
         # the trial configuration is q, then the values of the joints that close loops
-        self._trial, self._q = tables["trial"], tables["trial"][: mechanism.nq]
+        self._trial, self._q = packed.trial, packed.trial_q
         # `columns` has the index in v of each column; nv and above are joints that close loops
         self._dof_columns = np.flatnonzero(problem.columns < mechanism.nv)
-        self._dof_indices, self._scale = problem.columns[self._dof_columns], tables["scale"][self._dof_columns]
+        self._dof_indices, self._scale = problem.columns[self._dof_columns], packed.column_scales[self._dof_columns]
         names = mechanism.space.v_names
         self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._dof_indices)
-        packed = problem.subproblem.packed
         self._kernel_arguments = (
             packed.ints, packed.floats, problem.table, problem.options, *problem.workspaces, problem.gains,
             problem.previous_residuals, problem.target_motion,
@@ -496,7 +495,7 @@ class Tracker:
                 "be 0"
             )
         check_loops_closed(mechanism, q_start, MAX_CLOSURE_ERROR)
-        closure_values = closure_joint_values(mechanism, q_start)
+        closure_values = closing_values(mechanism, problem.problem, q_start)
         self._trial[:] = 0.0
         self._q[:] = q_start
         self._trial[mechanism.nq : mechanism.nq + len(closure_values)] = closure_values
@@ -563,7 +562,7 @@ class Tracker:
         """Evaluate Python residuals and the distances of collision pairs; return the number of distance rows."""
         problem, mechanism = self._problem, self.mechanism
         if problem.has_functions:
-            evaluate_python_residuals(mechanism, problem.subproblem, problem.relations, mechanism.nq)
+            evaluate_python_residuals(mechanism, problem.subproblem.packed, problem.relations)
         if self._is_first_step:  # sets the previous residuals: before the first step, targets have no velocity
             step_kernel.tracking_step(*self._kernel_arguments, EVALUATE_ONLY, problem.limit_codes, True)
             self._is_first_step = False

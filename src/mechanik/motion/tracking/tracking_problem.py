@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import ObjectiveError
-from mechanik.kernels import problem_layout
 from mechanik.kernels.tracking import level_qp as layout
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, Objective
 from mechanik.objectives.joint_goals import JointObjective, nearest_equivalent_value
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem import Problem, ProblemSettings, Subproblem, compile_problem, same_structure, write_targets
-from mechanik.problem.compilation import _closing_joint_values, _needs_nodes
 from mechanik.solver.target_writer import UNCHANGED, Targets, _initial_target, make_multi_target_writer, with_targets
 from mechanik.spatial.array import Array
 
@@ -101,12 +99,9 @@ class TrackingProblem:
     def rows_of(self, owner: int) -> list[int]:
         """Indices of the residual rows of the objective with index `owner`."""
         indices: list[int] = []
-        blocks = self.subproblem.packed.tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
-        for block, block_owner in zip(blocks, self.subproblem.owners, strict=True):
+        for block, block_owner in enumerate(self.subproblem.owners):
             if block_owner == owner:
-                indices += range(
-                    block[problem_layout.FIRST_ROW], block[problem_layout.FIRST_ROW] + block[problem_layout.ROW_COUNT]
-                )
+                indices += self.subproblem.packed.row_range(block)
         return indices
 
 
@@ -143,37 +138,31 @@ def build_tracking_problem(
     relations_by_objective = [item.relations(mechanism) for item in compiled_objectives]
     settings = ProblemSettings(list(can_move), {}, [1.0] * mechanism.nv)
     compiled_problem = compile_problem(mechanism, compiled_objectives, relations_by_objective, settings)
-    subproblem = max(compiled_problem.subproblems, key=lambda item: item.packed.sizes["columns"])
+    subproblem = max(compiled_problem.subproblems, key=lambda item: len(item.packed.columns))
     relations = [
         relations_by_objective[owner][i] if owner >= 0 else empty_relation
         for owner, i in zip(subproblem.owners, subproblem.relation_indices, strict=True)
     ]
     has_functions = any(item.kind is RelationKind.FUNCTION and bool(item.rows) for item in relations)
-    packed = replace(subproblem.packed, sizes={**subproblem.packed.sizes, "functions": int(has_functions)})
-    subproblem = replace(subproblem, packed=packed)
+    packed = subproblem.packed
     compiled_problem = replace(compiled_problem, subproblems=(subproblem,))
-    tables = packed.tables
     columns = packed.columns[packed.columns >= 0]
-    column_count, scale = len(columns), tables["scale"]
+    column_count = len(columns)
+    scale, x_indices = packed.column_scales[:column_count], packed.column_x_indices[:column_count]
     table = np.zeros((layout.COLUMN_TABLE_ROWS, column_count))
     table[[layout.MAX_VELOCITY, layout.MAX_ACCELERATION, layout.VALUE_MAX]] = math.inf
     table[layout.VALUE_MIN] = -math.inf
     is_dof = columns < mechanism.nv
     for rate_row, rate in zip((layout.MAX_VELOCITY, layout.MAX_ACCELERATION), rates, strict=True):
-        table[rate_row, is_dof] = rate[columns[is_dof]] / scale[:column_count][is_dof]
-    for k in range(column_count):
-        x_index = tables["column_x"][k]
-        if 0 <= x_index < mechanism.nq:
-            table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = bounds[0][x_index], bounds[1][x_index]
-        elif x_index >= 0:
-            table[layout.VALUE_MIN, k], table[layout.VALUE_MAX, k] = tables["lower"][k], tables["upper"][k]
-    blocks = tables["blocks"].reshape(-1, problem_layout.BLOCK_INTS)
-    for block, owner in zip(blocks, subproblem.owners, strict=True):
+        table[rate_row, is_dof] = rate[columns[is_dof]] / scale[is_dof]
+    packed.write_bounds(*bounds)
+    lower, upper = packed.column_bounds
+    is_scalar = x_indices >= 0
+    table[layout.VALUE_MIN, is_scalar] = lower[:column_count][is_scalar]
+    table[layout.VALUE_MAX, is_scalar] = upper[:column_count][is_scalar]
+    for block, owner in zip(packed.block_records(), subproblem.owners, strict=True):
         if owner < 0:
-            block_columns = tables["block_columns"][block[problem_layout.FIRST_COLUMN] :][
-                : block[problem_layout.COLUMN_COUNT]
-            ]
-            table[layout.IS_COUPLED, block_columns[block_columns < column_count]] = 1.0
+            table[layout.IS_COUPLED, block.column_indices[block.column_indices < column_count]] = 1.0
     is_limited = np.isfinite(table[layout.MAX_VELOCITY]) & np.isfinite(table[layout.MAX_ACCELERATION])
     longest_stopping_time = float(
         np.max(table[layout.MAX_VELOCITY, is_limited] / table[layout.MAX_ACCELERATION, is_limited], initial=0.0)
@@ -184,10 +173,10 @@ def build_tracking_problem(
     options[layout.FOLLOWS_TARGET_VELOCITY] = follows_targets
     options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stopping_time, BRAKING_SHARE * dt)
     options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
-    row_count = packed.sizes["rows"]
+    row_count = packed.row_count
     tracking_problem = TrackingProblem(
         compiled_problem, subproblem, relations, table, options, np.full(row_count, 1.0 / dt), np.zeros(row_count),
-        np.zeros((packed.sizes["stages"], column_count + 1)),
+        np.zeros((packed.stage_count, column_count + 1)),
         np.zeros((row_count + extra_row_count, column_count)), np.zeros((row_count + extra_row_count, 4)),
         _workspaces(column_count, row_count, extra_row_count), np.zeros(column_count, dtype=np.int64), columns,
         has_functions,
@@ -195,16 +184,6 @@ def build_tracking_problem(
     for task_index, gain in enumerate(gains):
         tracking_problem.gains[tracking_problem.rows_of(task_index)] = gain
     return tracking_problem
-
-
-def closure_joint_values(mechanism: Mechanism, q: Array) -> Array:
-    """Values of the loop-closing joints that have columns of their own, at configuration q (nq,)."""
-    if not any(_needs_nodes(closure) for closure in mechanism.closures.values()):
-        return np.zeros(0)
-    mechanism_copy = mechanism.copy()
-    mechanism_copy.q = q
-    closures = [closure for closure in mechanism_copy.closures.values() if _needs_nodes(closure)]
-    return np.array([value for closure in closures for value in _closing_joint_values(closure)], dtype=np.float64)
 
 
 def _workspaces(
@@ -291,7 +270,6 @@ def make_joint_target_reader(
     q_indices = [tree.x_of[name] for name in names]
     if max(q_indices) >= len(bounds[0]):
         return None
-    first_slot = int(subproblem.packed.ints[problem_layout.AT_BLOCK_DATA])
     blocks = {
         i: block_index
         for block_index, (owner, i) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True))
@@ -301,7 +279,7 @@ def make_joint_target_reader(
         return None
     return JointTargetReader(
         names,
-        [first_slot + problem_layout.BLOCK_FLOATS * blocks[i] for i in range(len(names))],
+        [subproblem.packed.target_index(blocks[i]) for i in range(len(names))],
         q_indices,
         [objective.angle_mode == "nearest" and tree.is_rotational(name) for name in names],
         [(float(bounds[0][k]), float(bounds[1][k])) for k in q_indices],
@@ -380,6 +358,7 @@ class TaskTargets:
     def _write_fast(self, targets: Targets, q: Array) -> bool:
         """Write targets without new relations; return False and change nothing if targets need full validation."""
         task_count, remaining_targets = len(self._objectives), targets
+        packed = self._tracking_problem.subproblem.packed
         slot_values: list[tuple[int, float]] = []
         joint_values: dict[int, dict[str, float]] = {}
         if self._joint_readers:
@@ -407,11 +386,11 @@ class TaskTargets:
             packed_targets = multi_writer.pack_targets(remaining_targets)
             if packed_targets is None:
                 return False
-            if not multi_writer.write(packed_targets, q):
-                multi_writer.write(multi_writer.default_values, q)
+            if not multi_writer.write((packed,), packed_targets, q):
+                multi_writer.write((packed,), multi_writer.default_values, q)
                 return False
             multi_writer.default_values[:] = packed_targets
-        floats = self._tracking_problem.subproblem.packed.floats
+        floats = packed.floats
         for slot, value in slot_values:
             floats[slot] = value
         self._joint_values.update(joint_values)

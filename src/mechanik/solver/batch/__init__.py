@@ -7,7 +7,6 @@ passes the backend.
 
 from mechanik.solver.batch.batch_backends import (
     CollisionFreeLaneBackend,
-    ConstrainedFallbackSolver,
     LaneBackend,
     SequentialBackend,
     supports_lanes,
@@ -21,7 +20,6 @@ __all__ = [
     "BatchRequest",
     "BatchResult",
     "CollisionFreeLaneBackend",
-    "ConstrainedFallbackSolver",
     "Interrupted",
     "LaneBackend",
     "Progress",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,12 +10,13 @@ import numpy as np
 
 from mechanik.errors import MechanikError
 from mechanik.kernels.chain_layout import BAD_INPUT, FROM_SEED, FROM_TABLE, NOT_SOLVED, REPORT_FLOATS
-from mechanik.kernels.state_layout import BATCH_BAD_TARGET, CONVERGED, STALLED
+from mechanik.kernels.state_layout import BATCH_BAD_TARGET, CONVERGED
 from mechanik.model import Mechanism
 from mechanik.model.dof import ALL_DOFS
 from mechanik.objectives import Objective, PoseGoal, PositionGoal
 from mechanik.objectives.pose_constraints import FixedRotation, PointConstraint
 from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.solver.backends.backend import Partial
 from mechanik.solver.batch.batch_rows import (
     POINT,
     POSE,
@@ -32,7 +31,6 @@ from mechanik.solver.batch.batch_rows import (
 )
 from mechanik.solver.batch.batch_store import row_seed
 from mechanik.solver.collision_constraint import CollisionConstraint
-from mechanik.solver.search.chain_search import MAX_COST_RATIO
 from mechanik.solver.search.collision_free_search import CollisionFreeSearch
 from mechanik.solver.solution import IN_COLLISION_CODE, STATUS_BY_CODE, Solution
 from mechanik.spatial import apply, from_position_wxyz, quaternion, rotation
@@ -109,31 +107,25 @@ CODE_BY_STATUS = {status: code for code, status in reversed(list(enumerate(STATU
 """Status code of each status; the first, if a status has several codes."""
 
 
-class SingleTargetSolver(Protocol):
-    """Part of the `Solver` interface that the sequential backend needs."""
+class RowSolver(Protocol):
+    """Function that solves one row; several threads may call it at once."""
 
-    def solve(
-        self, targets: Any = None, q0: Any = None, *, rng: np.random.Generator | None = None, **options: Any
+    def __call__(
+        self, targets: Any, q0: Array | None, rng: np.random.Generator | None, partial: Partial | None
     ) -> Solution: ...
 
 
 class SequentialBackend:
-    """Backend that solves rows one by one; each thread uses its own solver.
-
-    It supports every mechanism, objective and method.
+    """Backend that solves rows one by one; it supports every mechanism, objective and method.
 
     Args:
         mechanism: the mechanism.
         objectives: the objectives.
-        make_solver: creates a solver for the same problem; the backend keeps its solvers for further rows.
+        solve_row: solves a row from its targets and its start, or continues from a partial answer.
     """
 
-    def __init__(
-        self, mechanism: Mechanism, objectives: Sequence[Objective], make_solver: Callable[[], SingleTargetSolver]
-    ) -> None:
-        self._mechanism, self._objectives, self._make_solver = mechanism, objectives, make_solver
-        self._idle_solvers: list[SingleTargetSolver] = []
-        self._creation_lock = threading.Lock()
+    def __init__(self, mechanism: Mechanism, objectives: Sequence[Objective], solve_row: RowSolver) -> None:
+        self._mechanism, self._objectives, self._solve_row = mechanism, objectives, solve_row
         self.chunk_rows, self.checks_poses, self.kernels = (
             SEQUENTIAL_CHUNK_ROWS,
             False,
@@ -141,45 +133,34 @@ class SequentialBackend:
         )
 
     def solve_rows(
-        self, targets: TargetRows, q0: Array | None, seed: int | None, results: RowResults, **options: Any
+        self,
+        targets: TargetRows,
+        q0: Array | None,
+        seed: int | None,
+        results: RowResults,
+        partials: Sequence[Partial] | None = None,
     ) -> None:
-        """Solve rows as `BatchBackend.solve_rows`, with solver options for these rows."""
+        """Solve rows as `BatchBackend.solve_rows`, or continue from a partial answer for each row."""
         is_tried = np.ones(targets.count, dtype=np.bool_)
-        with self._solver() as solver:
-            for i in range(targets.count):
-                start = None if q0 is None else q0[i]
-                target = targets.row(i)
-                rng = None if seed is None else np.random.default_rng(row_seed(seed, target, start))
-                try:
-                    solution = solver.solve(target, start, rng=rng, **options)
-                except MechanikError:
-                    if not self._is_bad_target(targets, i):
-                        raise
-                    results.code[i], is_tried[i] = BATCH_BAD_TARGET, False
-                    continue
-                results.q[i], results.iterations[i] = solution.q, solution.iterations
-                code = CODE_BY_STATUS[solution.status]
-                # status and success may differ: the last step may have moved a converged level out of its tolerance
-                results.code[i] = CONVERGED if solution.success else code if code != CONVERGED else STALLED
+        for i in range(targets.count):
+            start = None if q0 is None else q0[i]
+            target = targets.row(i)
+            rng = None if seed is None else np.random.default_rng(row_seed(seed, target, start))
+            try:
+                solution = self._solve_row(target, start, rng, None if partials is None else partials[i])
+            except MechanikError:
+                if not self._is_bad_target(targets, i):
+                    raise
+                results.code[i], is_tried[i] = BATCH_BAD_TARGET, False
+                continue
+            results.q[i], results.iterations[i] = solution.q, solution.iterations
+            results.code[i] = CODE_BY_STATUS[solution.status]
         if is_tried.all():
             results.errors[:] = row_errors(self._mechanism, self._objectives, targets, results.q)
         elif is_tried.any():
             results.errors[is_tried] = row_errors(
                 self._mechanism, self._objectives, targets.subset(is_tried), results.q[is_tried]
             )
-
-    @contextmanager
-    def _solver(self) -> Generator[SingleTargetSolver]:
-        """Provide an idle or a new solver for exclusive use.
-
-        Solvers are created one at a time, since each of them compiles the same mechanism.
-        """
-        with self._creation_lock:
-            solver = self._idle_solvers.pop() if self._idle_solvers else self._make_solver()
-        try:
-            yield solver
-        finally:
-            self._idle_solvers.append(solver)
 
     def _is_bad_target(self, targets: TargetRows, i: int) -> bool:
         """Return whether the target of a row is invalid."""
@@ -266,39 +247,18 @@ class LaneBackend:
             self._solve_rejected(targets, q0, seed, results, is_rejected, is_valid)
 
     def _refine_unsolved(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> None:
-        """Descend to the closest pose: from the start of each row, or from the kernel's configuration if q0 is None.
-
-        If a descent from a start ends clearly farther from the target than the kernel's configuration, descend from
-        this configuration too. The second descent replaces the first if it converges or its cost is clearly lower.
-        """
-        kernel_results, row_targets = results.subset(rows), targets.subset(rows)
-        starts = kernel_results.q if q0 is None else q0[rows]
-        closest_results = self._descend_to_closest(row_targets, starts, kernel_results)
-        if q0 is not None:
-            is_kernel_closer = closest_results.code != CONVERGED
-            is_kernel_closer &= self._cost(kernel_results) < MAX_COST_RATIO * self._cost(closest_results)
-            if is_kernel_closer.any():
-                results_from_kernel = self._descend_to_closest(
-                    row_targets.subset(is_kernel_closer),
-                    kernel_results.q[is_kernel_closer],
-                    kernel_results.subset(is_kernel_closer),
-                )
-                results_from_start = closest_results.subset(is_kernel_closer)
-                is_better = (results_from_kernel.code == CONVERGED) | (
-                    self._cost(results_from_kernel) < MAX_COST_RATIO * self._cost(results_from_start)
-                )
-                results_from_start.write_subset(is_better, results_from_kernel.subset(is_better))
-                closest_results.write_subset(is_kernel_closer, results_from_start)
-        closest_results.iterations[:] += kernel_results.iterations
-        results.write_subset(rows, closest_results)
-
-    def _descend_to_closest(self, targets: TargetRows, starts: Array, previous_results: RowResults) -> RowResults:
-        results = previous_results.subset(np.ones(len(starts), dtype=np.bool_))
-        self.sequential_backend.solve_rows(targets, starts.copy(), None, results, restarts=0)
-        return results
-
-    def _cost(self, results: RowResults) -> Array:
-        return self.search.cost(results.errors[:, 0, 0], results.errors[:, 0, 1])
+        """Continue the rows that the kernel did not solve: they end at the closest pose."""
+        kernel_results = results.subset(rows)
+        costs = self.search.cost(kernel_results.errors[:, 0, 0], kernel_results.errors[:, 0, 1])
+        partials = [
+            Partial(q, cost, 1, iterations)
+            for q, cost, iterations in zip(
+                kernel_results.q.copy(), costs.tolist(), kernel_results.iterations.tolist(), strict=True
+            )
+        ]
+        starts = None if q0 is None else q0[rows].copy()
+        self.sequential_backend.solve_rows(targets.subset(rows), starts, None, kernel_results, partials)
+        results.write_subset(rows, kernel_results)
 
     def _solve_rejected(
         self,
@@ -354,28 +314,6 @@ def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
 
 COLLISION_FREE_CHUNK_ROWS = 1024
 """Number of rows in a chunk: tens of milliseconds of work."""
-
-
-class ConstrainedFallback(Protocol):
-    """Solver for targets whose known solutions do not keep the required clearance."""
-
-    def solve_constrained(self, targets: Any, q0: Array, rng: np.random.Generator | None) -> Solution: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConstrainedFallbackSolver:
-    """Adapter that gives a `ConstrainedFallback` the interface of a solver.
-
-    Attributes:
-        fallback: solver with clearances as constraints.
-    """
-
-    fallback: ConstrainedFallback
-
-    def solve(
-        self, targets: Any = None, q0: Any = None, *, rng: np.random.Generator | None = None, **options: Any
-    ) -> Solution:
-        return self.fallback.solve_constrained(targets, q0, rng)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

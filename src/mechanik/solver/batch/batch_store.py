@@ -106,6 +106,11 @@ def _checksum(numbers: Array) -> object:
     return numbers.shape, int(row_sums @ (2 * np.arange(len(row_sums), dtype=np.uint64) + 1)), column_sums
 
 
+def mechanism_digest(mechanism: Mechanism) -> str:
+    """Return a digest of all data of a mechanism that solutions depend on."""
+    return digest(_mechanism_data(mechanism))
+
+
 def row_seed(seed: int, target: object, q0: object) -> int:
     """Return the random seed of a row from the seed of the batch, the target and the start; the index has no effect."""
     return int(digest(seed, target, q0), 16)

@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mechanik.kernels.problem_layout import BLOCK_INTS, HARD_END, LOCKED, ROW_COUNT, SOFT_END, STAGE_INTS
-from mechanik.kernels.state_layout import CURRENT_BUFFER, STATUS
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation
-from mechanik.problem import Problem, Subproblem
+from mechanik.problem import PackedProblem, Problem, Subproblem
 from mechanik.solver.kernel_driver import evaluate_python_residuals, run_kernel
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import write_options
+from mechanik.solver.options import Options
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
 if TYPE_CHECKING:
-    from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+    from mechanik.solver.methods.method import Method
 
 evaluation_kernel = kernel_module("dense_evaluation")
 MOVE, EVALUATE, DENSIFY = 1, 2, 4
@@ -44,8 +42,7 @@ class LeastSquaresProblem:
         mechanism: the mechanism.
         objectives: all objectives of the solver.
         problem: the compiled problem of the solver.
-        subproblem: the part of the problem that this object evaluates; `subproblem.packed.tables` has every table by
-            name.
+        subproblem: the part of the problem that this object evaluates.
         relations: relation of each block of the subproblem.
         levels: number of priority levels with required objectives.
         n: number of columns; each column is a dof that the residuals depend on. Dofs that are locked for a call have
@@ -84,37 +81,33 @@ class LeastSquaresProblem:
         self._rng: np.random.Generator | None = None
         self.q_lower, self.q_upper = mechanism.space.lower, mechanism.space.upper
         packed = subproblem.packed
-        self._ints, self._floats, tables = packed.ints, packed.floats, packed.tables
-        stages = tables["stages"].reshape(-1, STAGE_INTS)
-        # the blocks from HARD_END to SOFT_END are those that a stage minimises, whether or not they are required
-        required_stages = [k for k, is_optional in enumerate(subproblem.is_optional) if not is_optional]
-        self.levels = sum(
-            stages[k, SOFT_END] > stages[k, HARD_END] and subproblem.levels[k] >= 0 for k in required_stages
-        )
-        self._required_blocks, self._block_count = (
-            int(max((stages[k, SOFT_END] for k in required_stages), default=0)),
-            packed.sizes["blocks"],
-        )
+        self._ints, self._floats = packed.ints, packed.floats
+        required_stages = subproblem.required_stages
+        # the blocks that a stage minimises, whether or not they are required
+        stage_blocks = [packed.stage_blocks(k) for k in range(len(subproblem.is_optional))]
+        self.levels = sum(len(stage_blocks[k]) > 0 and subproblem.levels[k] >= 0 for k in required_stages)
+        self._block_count = len(packed.block_records())
+        self._required_blocks = max((stage_blocks[k].stop for k in required_stages), default=0)
         self.has_soft_above_required = any(is_optional for is_optional in subproblem.is_optional[: required_stages[-1]])
         """Whether a soft objective has a higher priority than a required one."""
-        self.constraint_block_count = int(stages[0, SOFT_END])
+        self.constraint_block_count = stage_blocks[0].stop
         """Number of blocks of closures, joint constraints and swing limits; they come first."""
-        blocks = tables["blocks"].reshape(-1, BLOCK_INTS)
-        row_counts = blocks[:, ROW_COUNT].tolist()
+        row_counts = [len(packed.row_range(block)) for block in range(self._block_count)]
         m, n = sum(row_counts[: self._required_blocks]), int((packed.columns >= 0).sum())
         self.n = n
         self._all_residuals, self._all_jacobians = np.zeros(sum(row_counts)), np.zeros((sum(row_counts), n))
         self.residual, self.jacobian = self._all_residuals[:m], self._all_jacobians[:m]
         self.soft_residual, self.soft_jacobian = self._all_residuals[m:], self._all_jacobians[m:]
-        self.x: Array = tables["trial"]
-        self.step: Array = tables["step"][:n]
-        self._full_step: Array = tables["step"]
-        self.column_x: np.ndarray[Any, Any] = tables["column_x"][:n]
-        self.scale: Array = tables["scale"][:n]
+        self.x: Array = packed.trial
+        self.step: Array = packed.step[:n]
+        self._full_step: Array = packed.step
+        self.column_x: np.ndarray[Any, Any] = packed.column_x_indices[:n]
+        self.scale: Array = packed.column_scales[:n]
+        self._lower_bounds, self._upper_bounds = (bounds[:n] for bounds in packed.column_bounds)
         self.scalar_columns = self.column_x >= 0
         self.cost, self.is_met, self.deadline = np.inf, False, np.inf
         self.cache: dict[str, object] = {}
-        self._has_python_functions = packed.sizes["functions"] > 0
+        self._has_python_functions = packed.has_functions
 
     def set_request(
         self,
@@ -127,6 +120,11 @@ class LeastSquaresProblem:
         self.objectives, self.relations = objectives, relations
         self.q_lower, self.q_upper = bounds
         self._rng = rng
+
+    @property
+    def packed(self) -> PackedProblem:
+        """Packed tables of the subproblem."""
+        return self.subproblem.packed
 
     @property
     def rng(self) -> np.random.Generator:
@@ -143,17 +141,17 @@ class LeastSquaresProblem:
     @property
     def free_columns(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Mask of the columns that are not locked, (n,)."""
-        return self.subproblem.packed.tables["bound_state"][: self.n] != LOCKED
+        return ~self.subproblem.packed.is_locked[: self.n]
 
     @property
     def lower(self) -> Array:
         """Largest negative step of each column within the limits, (n,); 0 or below."""
-        return self._distance_to_bound("lower", -np.inf)
+        return self._distance_to_bound(self._lower_bounds, -np.inf)
 
     @property
     def upper(self) -> Array:
         """Largest positive step of each column within the limits, (n,); 0 or above."""
-        return self._distance_to_bound("upper", np.inf)
+        return self._distance_to_bound(self._upper_bounds, np.inf)
 
     @property
     def soft_cost(self) -> float:
@@ -174,14 +172,13 @@ class LeastSquaresProblem:
     # ---- changes of state --------------------------------------------------------------------
 
     def set_configuration(self, q: Array) -> None:
-        """Set the state to q (nq,); values beyond the limits are clamped, those of locked dofs too."""
-        tables = self.subproblem.packed.tables
-        nq = self.mechanism.nq
+        """Set the state to q (nq,); values beyond the limits are clamped, except those of locked dofs."""
+        packed, nq = self.subproblem.packed, self.mechanism.nq
         self.x[:nq] = q
-        self.x[nq:] = tables["x"][nq:]
-        tables["bound_state"][tables["bound_state"] != LOCKED] = 0
+        self.x[nq:] = packed.extra_state
+        packed.release_bounds()
         self._full_step[:] = 0.0
-        tables["state"][CURRENT_BUFFER] = 0.0
+        packed.use_first_buffer()
         self._run_evaluation(MOVE, 0.0, STATE_BUFFER)
         self.evaluate()
 
@@ -203,7 +200,7 @@ class LeastSquaresProblem:
         """Evaluate residual, Jacobian and cost at x, and whether the problem is met."""
         if self._has_python_functions:
             self._run_evaluation(EVALUATE, 0.0, STATE_BUFFER)
-            evaluate_python_residuals(self.mechanism, self.subproblem, self.relations, self.mechanism.nq)
+            evaluate_python_residuals(self.mechanism, self.subproblem.packed, self.relations)
             self.cost, met_flag = self._run_evaluation(DENSIFY, 0.0, STATE_BUFFER)
         else:
             self.cost, met_flag = self._run_evaluation(EVALUATE | DENSIFY, 0.0, STATE_BUFFER)
@@ -229,19 +226,19 @@ class LeastSquaresProblem:
         )
         return cost
 
-    def descend(self, max_iterations: int = 100, method: LevenbergMarquardt | None = None) -> float:
+    def descend(self, max_iterations: int = 100, method: Method | None = None) -> float:
         """Descend with Levenberg-Marquardt from the present state; return a status of `kernels/state_layout.py`."""
         from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
-        from mechanik.solver.options import Options
 
-        q = self.q
-        write_options(
-            self.subproblem, Options(), method or LevenbergMarquardt(), self.problem.length_unit, max_iterations
+        packed, q = self.subproblem.packed, self.q
+        local_method = LevenbergMarquardt() if method is None else method
+        packed.set_options(
+            local_method.kernel_options(Options(max_iterations=max_iterations), self.problem.length_unit)
         )
         q = run_kernel(
             self.mechanism, self.subproblem, self.relations, q, np.zeros((0, len(q))), Monitor(self.deadline)
         )
-        status = float(self.subproblem.packed.tables["report"][STATUS])
+        status = float(packed.report.status)
         self.set_configuration(q)
         return status
 
@@ -261,7 +258,6 @@ class LeastSquaresProblem:
             self._block_count, self._all_residuals, self._all_jacobians,
         )  # fmt: skip
 
-    def _distance_to_bound(self, table: str, unbounded: float) -> Array:
-        bound = self.subproblem.packed.tables[table][: self.n]
+    def _distance_to_bound(self, bound: Array, unbounded: float) -> Array:
         values = self.x[np.where(self.scalar_columns, self.column_x, 0)]
         return np.where(self.scalar_columns, (bound - values) / self.scale, unbounded)

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from mechanik.errors import LimitsError
+from mechanik.problem import KernelOptions
+from mechanik.solver.kernel_driver import run_kernel
+from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
+from mechanik.solver.monitor import Monitor
+from mechanik.solver.options import Options
+from mechanik.spatial.array import Array
 from mechanik.validation import as_number, check_flags
-
-if TYPE_CHECKING:
-    from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,8 @@ class LevenbergMarquardt(Method):
     )
     default_iterations: ClassVar[int] = 100
     supports_soft_objectives: ClassVar[bool] = True
+    supports_levels: ClassVar[bool] = True
+    is_compiled: ClassVar[bool] = True
 
     damping: float | None = None
     largest_error: float = math.inf
@@ -76,6 +83,36 @@ class LevenbergMarquardt(Method):
 
     def check(self, problem: LeastSquaresProblem) -> None:
         """Accept every problem."""
+
+    def run_attempt(
+        self, problem: LeastSquaresProblem, q0: Array, options: Options, monitor: Monitor, keeps_best: bool = True
+    ) -> Array:
+        problem.subproblem.packed.set_options(self.kernel_options(options, problem.problem.length_unit))
+        return run_kernel(problem.mechanism, problem.subproblem, problem.relations, q0, np.zeros((0, len(q0))), monitor)
+
+    def kernel_options(self, options: Options, length_unit: float) -> KernelOptions:
+        return KernelOptions(
+            length_unit=length_unit,
+            max_iterations=self.default_iterations if options.max_iterations is None else options.max_iterations,
+            smallest_gradient=options.smallest_gradient,
+            smallest_step=options.smallest_step,
+            damping=self.damping or 0.0,
+            max_error=self.largest_error / length_unit * options.position_weight,
+            max_angle_error=self.largest_angle_error * options.rotation_weight,
+            perturbation=self.perturbation,
+            max_perturbations=self.max_perturbations,
+            uses_eigenvalues=self.svd,
+        )
+
+    def for_single_step(self) -> LevenbergMarquardt:
+        return replace(self, perturbation=0.0)
+
+    def with_clipped_errors(self, position: float, rotation: float) -> LevenbergMarquardt:
+        return replace(
+            self,
+            largest_error=min(position, self.largest_error),
+            largest_angle_error=min(rotation, self.largest_angle_error),
+        )
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         """Run one compiled iteration before each yield, for use as the local method of another method.

@@ -16,23 +16,15 @@ import numpy as np
 
 from mechanik.errors import InvalidOperation, LimitsError
 from mechanik.kernels.state_layout import (
-    ATTEMPTS_OUT,
     CLOSEST,
     CONVERGED,
     DIVERGED,
-    FIRST_STAGE_REPORT,
-    ITERATIONS_OUT,
     NOT_CLOSED,
-    STAGE_COST,
-    STAGE_REPORT_FLOATS,
-    STAGE_STATUS,
     STALLED,
-    START_WAS_CLAMPED,
-    STATUS,
     STOPPED,
-    SUCCESS,
     TIMEOUT,
 )
+from mechanik.problem import KernelOptions
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.monitor import Monitor
 from mechanik.solver.options import Options
@@ -54,6 +46,8 @@ class Method(ABC):
         supports_soft_objectives: whether the method reduces soft objectives, such as rest poses, as far as the required
             objectives allow.
         supports_loops: whether closures may be part of the residual. Loops are then closed together with the goals.
+        supports_levels: whether the method supports priority levels.
+        is_compiled: whether the general kernel runs the whole search, with the options of `kernel_options`.
 
     Example:
         >>> class GaussNewton(mk.Method):
@@ -75,6 +69,8 @@ class Method(ABC):
     default_iterations: ClassVar[int] = 200
     supports_soft_objectives: ClassVar[bool] = False
     supports_loops: ClassVar[bool] = True
+    supports_levels: ClassVar[bool] = False
+    is_compiled: ClassVar[bool] = False
 
     @abstractmethod
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[float | None]:
@@ -95,7 +91,7 @@ class Method(ABC):
         Raises:
             InvalidOperation: for priority levels, soft objectives or loops that the method does not support.
         """
-        if problem.levels > 1:
+        if problem.levels > 1 and not self.supports_levels:
             raise self.unsupported_error(
                 f"does not support priority levels, and the problem has {problem.levels}", "lm"
             )
@@ -107,6 +103,37 @@ class Method(ABC):
             )
         if not self.supports_loops and problem.constraint_block_count:
             raise self.unsupported_error("does not support closed loops, joint constraints or swing limits", "lm")
+
+    def run_attempt(
+        self, problem: LeastSquaresProblem, q0: Array, options: Options, monitor: Monitor, keeps_best: bool = True
+    ) -> Array:
+        """Make an attempt from q0 (nq,) and return its configuration (nq,); the report is that of the packed problem.
+
+        Args:
+            problem: the problem, with the inputs of the call.
+            q0: start configuration.
+            options: options of the call.
+            monitor: deadline, history and callback.
+            keeps_best: whether to return the best configuration of the attempt instead of the last one.
+        """
+        return run_method(problem, self, q0, options, monitor, keeps_best)
+
+    def kernel_options(self, options: Options, length_unit: float) -> KernelOptions:
+        """Return the options of the general kernel for a compiled method.
+
+        Args:
+            options: options of the solver.
+            length_unit: characteristic length of the mechanism, m.
+        """
+        raise NotImplementedError(f"{self.title} does not run in the general kernel")
+
+    def for_single_step(self) -> Method:
+        """Return the method for a single iteration of `Solver.step`."""
+        return self
+
+    def with_clipped_errors(self, position: float, rotation: float) -> Method:
+        """Return the method that clips errors of goals at `position` (m) and `rotation` (rad), if it can."""
+        return self
 
     def unsupported_error(self, reason: str, *alternatives: str, option: str = "") -> InvalidOperation:
         """Return an error with the reason why the method does not support the problem, and alternative methods.
@@ -167,7 +194,7 @@ def run_method(
 ) -> Array:
     """Iterate from `q0` (nq,) until the problem is met or a stopping rule applies, and return q (nq,).
 
-    The report is written to the table `report` of the subproblem, in the kernel's format.
+    The report is that of the packed problem.
 
     Args:
         keeps_best: whether to return the best configuration of the attempt instead of the last one. If the method
@@ -191,7 +218,7 @@ def run_method(
             status = STALLED
             break
         iterations += 1
-        monitor.record(problem.x, nq, problem.cost)
+        monitor.record(problem.x[:nq], problem.cost)
         if not problem.cost < math.inf:
             status = DIVERGED
             break
@@ -235,11 +262,7 @@ def _final_status(problem: LeastSquaresProblem, status: float, options: Options)
 
 
 def _write_report(problem: LeastSquaresProblem, status: float, iterations: int, was_clamped: bool) -> None:
-    report = problem.subproblem.packed.tables["report"]
-    report[:] = 0.0
-    report[STATUS], report[ITERATIONS_OUT], report[ATTEMPTS_OUT] = status, iterations, 1
-    report[SUCCESS], report[START_WAS_CLAMPED] = float(status == CONVERGED), float(was_clamped)
-    for stage, is_optional in enumerate(problem.subproblem.is_optional):
-        offset = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * stage
-        if not is_optional:
-            report[offset + STAGE_STATUS], report[offset + STAGE_COST] = status, problem.cost
+    report = problem.subproblem.packed.report
+    report.set_result(status, iterations, was_clamped=was_clamped)
+    for stage in problem.subproblem.required_stages:
+        report.set_stage(stage, status, problem.cost)

@@ -59,6 +59,11 @@ def option_names(method_class: type[Method]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(method_class))
 
 
+def is_default_method(method: Method) -> bool:
+    """Return whether a method is the default one, with the default values of all of its options."""
+    return method == find_method("lm")()
+
+
 def make_method(solver: str | Method, options: dict[str, Any]) -> tuple[Method, dict[str, Any]]:
     """Return the method with those of its options that `options` contains, and all other options."""
     method_class = find_method(solver)

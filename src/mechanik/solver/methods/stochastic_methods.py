@@ -14,9 +14,8 @@ import numpy as np
 from mechanik.errors import InvalidArgument, LimitsError, UnknownName
 from mechanik.model.configuration_space import Indices
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
-from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.methods.method import Method
-from mechanik.solver.methods.method_registry import METHODS, find_method
+from mechanik.solver.methods.method_registry import METHODS, find_method, is_default_method
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
 from mechanik.validation import as_number
@@ -52,7 +51,7 @@ def descend_with(problem: LeastSquaresProblem, method: Method, iterations: int, 
         iterations: maximum number of iterations; the deadline of the problem may end the descent earlier.
         is_patient: whether to continue if there is little progress.
     """
-    if isinstance(method, LevenbergMarquardt) and method == LevenbergMarquardt():
+    if is_default_method(method):
         problem.descend(iterations)  # the whole loop is compiled
         return
     best_x, best_cost = problem.x.copy(), problem.cost

@@ -54,13 +54,10 @@ LONG_CHAIN_JOINTS = 30
 as long as the attempts."""
 RESTARTS_PER_CLOCK_CHECK = 250
 """Number of restarts between two checks of the clock; this many restarts take about a millisecond."""
-MAX_COST_RATIO = 0.99
-"""The closest pose from another start replaces the closest pose from the seed only if the ratio of their costs is below
-this value."""
 
 
 class ChainSearch:
-    """Search for solutions of a serial chain, with a seed table; thread-safe.
+    """Search for solutions of a serial chain, with a seed table for given values of locked joints; thread-safe.
 
     Attributes:
         chain: the chain in canonical form.
@@ -79,6 +76,7 @@ class ChainSearch:
             restarts: maximum number of restarts after the first start; None for the default iteration budget.
         """
         self.chain, self.columns, self.lower, self.upper = chain, chain.columns, chain.lower, chain.upper
+        self._restarts = restarts
         self.model = chain.model.copy()
         self._write_budget(self.model, restarts)
         self.has_fixed_joints = bool(chain.locked_columns.any())
@@ -112,10 +110,13 @@ class ChainSearch:
         self.table, self._fixed_values = table, joint_values[self.chain.locked_columns]
         self.workspace_pool = []
 
-    def rebuild_table_if_moved(self, q: Array) -> None:
-        """Rebuild the seed table if locked joints have other values in `q` (nq,) than in the present table."""
-        if not np.array_equal(q[self.columns][self.chain.locked_columns], self._fixed_values):
-            self._build_table(q)
+    def has_fixed_values_of(self, q: Array) -> bool:
+        """Return whether the seed table is made for the values of the locked joints at `q` (nq,)."""
+        return np.array_equal(q[self.columns][self.chain.locked_columns], self._fixed_values)
+
+    def with_fixed_values_of(self, q: Array) -> ChainSearch:
+        """Return a search whose seed table is made for the values of the locked joints at `q` (nq,)."""
+        return ChainSearch(self.chain, q, self._restarts)
 
     def search(
         self, X: Array, q0: Array, has_seed: bool, key: float = 0.0, restarts: int | None = None
@@ -129,8 +130,8 @@ class ChainSearch:
             key: key of the random numbers.
             restarts: maximum number of restarts; None for the value of the constructor.
         """
-        if self.has_fixed_joints:
-            self.rebuild_table_if_moved(q0)
+        if self.has_fixed_joints and not self.has_fixed_values_of(q0):
+            return self.with_fixed_values_of(q0).search(X, q0, has_seed, key, restarts)
         work, q = self.allocate_workspace(), np.empty(len(q0))
         mode = chain_layout.FROM_SEED if has_seed else chain_layout.FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mechanik.errors import NoClosedForm
-from mechanik.kernels.problem_layout import LOCKED
-from mechanik.kernels.state_layout import SUCCESS
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.solver.compiled_problem import CompiledProblem
+from mechanik.problem import closing_values
 from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
-from mechanik.solver.options import DofNames, Options, as_bounds, as_dof_mask, write_options
+from mechanik.solver.options import Options
 from mechanik.solver.search.closed_form import POSE_ROWS, POSITION_ROWS, ClosedForm, closed_form
 from mechanik.solver.search.constraint_system import ConstraintSystem, Mask
 from mechanik.solver.start_configurations import halton_configurations, random_configurations
-from mechanik.solver.target_writer import Targets, with_targets
 from mechanik.spatial import inverse
-from mechanik.spatial.array import Array, ArrayLike
+from mechanik.spatial.array import Array
+
+if TYPE_CHECKING:
+    from mechanik.solver.pipeline import ProblemBackends
+    from mechanik.solver.request import ResolvedRequest
+    from mechanik.solver.workspace import Workspace
 
 DescentFunction = Callable[[Array], tuple[Array, Mask]]
 """Function from starts (K, nq) to the end points (K, nq) of descents, and whether all constraints hold there (K,)."""
@@ -31,26 +33,32 @@ DESCENT_ITERATIONS = 60
 iterations."""
 
 
-def make_descent_function(solver: CompiledProblem, bounds: tuple[Array, Array], locked_dofs: Mask) -> DescentFunction:
-    """Return a function that descends by the general kernel to the present targets of a solver.
+def make_descent_function(workspace: Workspace, bounds: tuple[Array, Array], locked_dofs: Mask) -> DescentFunction:
+    """Return a function that descends by the general kernel to the targets of a workspace.
 
     Args:
+        workspace: memory with the targets; the function needs it until its last call.
         bounds: lower and upper limits, (nq,) each, rad or m.
         locked_dofs: (nv,) mask of locked dofs.
     """
-    method, options, subproblems = LevenbergMarquardt(), Options(), solver._problem.subproblems
-    no_starts = np.zeros((0, solver.mechanism.nq))
+    problem, mechanism = workspace.compiled.problem, workspace.compiled.mechanism
+    options = LevenbergMarquardt().kernel_options(Options(max_iterations=DESCENT_ITERATIONS), problem.length_unit)
+    no_starts = np.zeros((0, mechanism.nq))
 
     def descend(starts: Array) -> tuple[Array, Mask]:
-        for subproblem in subproblems:
-            solver._write_bounds(subproblem, *bounds)
-            subproblem.packed.tables["bound_state"][:] = np.where(subproblem.columns_of_dofs(locked_dofs), LOCKED, 0)
-            write_options(subproblem, options, method, solver._problem.length_unit, DESCENT_ITERATIONS)
+        for part in workspace.parts:
+            packed = part.subproblem.packed
+            packed.write_bounds(*bounds)
+            packed.lock_columns(part.subproblem.columns_of_dofs(locked_dofs))
+            packed.set_options(options)
         end_points, is_solved = np.array(starts), np.ones(len(starts), dtype=np.bool_)
         for k in range(len(end_points)):
-            for subproblem, relations in zip(subproblems, solver._block_relations, strict=True):
-                end_points[k] = run_kernel(solver.mechanism, subproblem, relations, end_points[k], no_starts)
-                if subproblem.packed.tables["report"][SUCCESS] != 1.0:
+            extra_values = closing_values(mechanism, problem, end_points[k])
+            for part in workspace.parts:
+                packed = part.subproblem.packed
+                packed.set_extra_values(extra_values)
+                end_points[k] = run_kernel(mechanism, part.subproblem, part.relations, end_points[k], no_starts)
+                if not packed.report.success:
                     is_solved[k] = False
                     break
         return end_points, is_solved
@@ -122,72 +130,53 @@ class SearchContext:
         return np.where(self.is_fixed, self.q0, end_points[is_solved])  # soft objectives may have moved fixed values
 
 
-DescentAndCache = Callable[[], tuple[DescentFunction | None, dict[str, Any]]]
-"""Function without arguments. It returns a faster descent function inside the limits of the solver, or None, and the
-cache of the compiled problem."""
-
-
-def _no_fast_descent() -> tuple[None, dict[str, Any]]:
-    return None, {}
-
-
 @contextmanager
-def search_context(
-    solver: CompiledProblem,
-    targets: Targets | None,
-    q0: ArrayLike | None,
-    lock: DofNames | str | None = None,
-    limits: Mapping[str, ArrayLike] | None = None,
-    descent_and_cache: DescentAndCache = _no_fast_descent,
-) -> Generator[SearchContext]:
-    """Write targets into a solver as `Solver.solve` does, and yield the context of the search.
-
-    Until the context ends, nothing else may use the tables of the solver.
+def search_context(backends: ProblemBackends, request: ResolvedRequest) -> Generator[SearchContext]:
+    """Provide the context of a search for the targets of a request, with a workspace of its own.
 
     Args:
-        solver: the solver, whose tables and objectives are used.
-        targets: new targets; None for the targets of the objectives.
-        q0: (nq,) reference; None for the present configuration.
-        lock: dofs that are locked in this call, in addition to the locked dofs of the solver.
-        limits: (lower, upper) by joint or dof name for this call, rad or m.
-        descent_and_cache: called after the targets are written.
+        backends: backends of the problem of the request.
+        request: the request; its start is the reference of the search.
     """
-    solver._recompile_if_stale()
-    mechanism = solver.mechanism
-    start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
-    for k in mechanism.space.quaternions_q:
-        start[k : k + 4] /= np.linalg.norm(start[k : k + 4])
-    objectives = with_targets(solver._objectives, targets)
-    solver._update_targets(objectives, start, 1.0)
-    lower, upper = solver._bounds if limits is None else as_bounds(mechanism, {**(solver._limits or {}), **limits})
-    locked_dofs = np.zeros(mechanism.nv, dtype=np.bool_) if lock is None else as_dof_mask(mechanism, lock, False)
-    is_moving = solver._moving_dofs & ~locked_dofs
+    compiled, objectives = backends.compiled, request.objectives
+    mechanism, length_unit = compiled.mechanism, compiled.problem.length_unit
+    start, locked_dofs = request.start.copy(), request.locked_dofs.copy()
+    lower, upper = request.bounds
+    is_moving = compiled.moving_dofs & ~locked_dofs
     space = mechanism.space
     for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
         if is_moving[v] and lower[k] == upper[k]:  # equal limits lock a dof
             start[k], is_moving[v], locked_dofs[v] = lower[k], False, True
-    descend_within, cache = descent_and_cache()
-    length_unit = solver._problem.length_unit
-    if INFLUENCE_KEY not in cache:
-        cache[INFLUENCE_KEY] = _influence_mask(
-            ConstraintSystem(mechanism, objectives, solver._moving_dofs, (lower, upper), length_unit)
-        )
-    is_moving &= cache[INFLUENCE_KEY]
-    constraints = ConstraintSystem(mechanism, objectives, is_moving, (lower, upper), length_unit)
-    form, X_world_link = _find_closed_form(solver, constraints, cache)
-    if descend_within is None or lock is not None or limits is not None:
-        descend_within = make_descent_function(solver, (lower, upper), locked_dofs)
-    wide_limits = _limits_with_free_angles(constraints)
-    angle_columns = constraints.columns[constraints.is_shiftable]
-    is_wider = bool(((wide_limits[0] < lower) | (wide_limits[1] > upper))[angle_columns].any())
-    descend_beyond = make_descent_function(solver, wide_limits, locked_dofs) if is_wider else None
-    try:
+    with backends.pool.loaded(request) as workspace:
+        # the results of these depend on the mechanism and on the structure of the targets alone
+        cache: dict[str, Any] = workspace.parts[0].cache if workspace.parts else {}
+        if INFLUENCE_KEY not in cache:
+            cache[INFLUENCE_KEY] = _influence_mask(
+                ConstraintSystem(mechanism, objectives, compiled.moving_dofs, (lower, upper), length_unit)
+            )
+        is_moving &= cache[INFLUENCE_KEY]
+        constraints = ConstraintSystem(mechanism, objectives, is_moving, (lower, upper), length_unit)
+        form, X_world_link = _find_closed_form(request, constraints, cache)
+        descend_within = _chain_descent(backends, request)
+        if descend_within is None:
+            descend_within = make_descent_function(workspace, (lower, upper), locked_dofs)
+        wide_limits = _limits_with_free_angles(constraints)
+        angle_columns = constraints.columns[constraints.is_shiftable]
+        is_wider = bool(((wide_limits[0] < lower) | (wide_limits[1] > upper))[angle_columns].any())
+        descend_beyond = make_descent_function(workspace, wide_limits, locked_dofs) if is_wider else None
         yield SearchContext(
             constraints, start, _fixed_mask(constraints), form, X_world_link, descend_within, descend_beyond
         )
-    finally:
-        solver._targets_changed = True
-        solver._reset_tables()
+
+
+def _chain_descent(backends: ProblemBackends, request: ResolvedRequest) -> DescentFunction | None:
+    """Return the descent function of the chain kernel for the targets of a request; None if it does not fit."""
+    chain = backends.chain
+    X = None if chain is None else chain.search.chain.target(request.relations[0])
+    if chain is None or X is None or request.restricts_dofs:
+        return None
+    search = chain.search_at(request.start)
+    return lambda starts: search.solve_from_starts(X, starts)[:2]
 
 
 def _limits_with_free_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
@@ -221,27 +210,21 @@ def _fixed_mask(constraints: ConstraintSystem) -> Mask:
 
 
 def _find_closed_form(
-    solver: CompiledProblem, constraints: ConstraintSystem, cache: dict[str, Any]
+    request: ResolvedRequest, constraints: ConstraintSystem, cache: dict[str, Any]
 ) -> tuple[ClosedForm | None, Array]:
     """Return the closed form of the only required objective, and its target pose (4, 4); None and the identity if
     there is no closed form."""
-    pairs = zip(solver._objectives, solver._objective_relations, strict=True)
+    pairs = zip(request.objectives, request.relations, strict=True)
     required_relations = [relation for objective, relations in pairs if objective.required for relation in relations]
     no_result = None, np.eye(4)
-    problem = solver._problem
-    if (
-        len(required_relations) != 1
-        or problem.closures
-        or problem.joint_constraints
-        or problem.cone_joints
-        or not _is_link_goal(required_relations[0])
-    ):
+    compiled = request.compiled
+    if len(required_relations) != 1 or compiled.has_constraints or not _is_link_goal(required_relations[0]):
         return no_result
     relation = required_relations[0]
     name = relation.b or ""
     if name not in cache:
         try:
-            cache[name] = closed_form(solver.mechanism, name)
+            cache[name] = closed_form(compiled.mechanism, name)
         except NoClosedForm as error:
             cache[name] = error
     form = cache[name]

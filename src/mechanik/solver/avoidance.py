@@ -9,25 +9,24 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mechanik.model import Frame
 from mechanik.objectives import PoseGoal
 from mechanik.processor_clock import seconds_since
 from mechanik.solver.collision_constraint import CollisionConstraint
-from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
+from mechanik.solver.compiled_problem import ProblemDefinition
+from mechanik.solver.nearest import solve_nearest
+from mechanik.solver.pipeline import Pipeline
+from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.chain_search import ChainSearch
 from mechanik.solver.search.collision_free_search import STARTS_PER_ROUND, CollisionFreeSearch
 from mechanik.solver.solution import Solution
 from mechanik.solver.target_writer import Targets, with_targets
 from mechanik.spatial.array import Array, ArrayLike
-
-if TYPE_CHECKING:
-    from mechanik.solver.solver import ConstrainedSolver, Solver
 
 MAX_CONSTRAINED_STARTS = 4
 """Maximum number of collision-free starts of the constrained solver after the search for chain solutions has failed."""
@@ -37,31 +36,14 @@ fewer collisions and need more distance queries.
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SolveRequest:
-    """Arguments of a solve besides targets, start and `nearest`; see `Solver.solve`."""
-
-    lock: Any = None
-    limits: Any = None
-    rng: np.random.Generator | None = None
-    feasible: Callable[[Array], bool] | None = None
-    history: bool = False
-    callback: Any = None
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    @property
-    def fits_chain_kernel(self) -> bool:
-        """Whether the chain kernel supports all arguments."""
-        unsupported_options = self.options.keys() - {"max_seconds", "restarts"}
-        has_default_arguments = self.lock is self.limits is self.feasible is self.callback is None
-        return has_default_arguments and not (unsupported_options or self.history)
-
-    def with_time_limit(self, seconds: float, **changes: Any) -> SolveRequest:
-        """Return the request with `changes` of its options and a time limit of `seconds` (s; infinite: no change)."""
-        options = {**self.options, **changes}
-        if seconds < math.inf:
-            options["max_seconds"] = max(seconds, 0.0)
-        return SolveRequest(self.lock, self.limits, self.rng, self.feasible, self.history, self.callback, options)
+MAX_POSITION_ERROR, MAX_ROTATION_ERROR = 0.1, 0.3
+"""m and rad: the constrained search clips errors of goals to these values. Smaller values make steps shorter, so that a
+step does not jump over an obstacle, and need more iterations.
+"""
+BLOCKING_DISTANCE = 1e-6
+"""m: a pair is blocking if its distance exceeds the required clearance by less than this."""
+CHAIN_CHANGES = frozenset(("max_seconds", "restarts"))
+"""Options that a call may change if other solutions of the chain are searched."""
 
 
 class CollisionAvoidance:
@@ -74,99 +56,103 @@ class CollisionAvoidance:
     the distances; with `avoid_as="limit"`, a method with priority levels gives them level 0, the highest.
     """
 
-    def __init__(self, solver: Solver, constraint: CollisionConstraint) -> None:
-        self._solver, self.constraint = solver, constraint
-        self._constrained_solver: ConstrainedSolver | None = None
+    def __init__(self, pipeline: Pipeline, constraint: CollisionConstraint) -> None:
+        """Create the wrapper.
+
+        Args:
+            pipeline: the pipeline of the problem without clearances.
+            constraint: the clearance to keep.
+
+        Raises:
+            InvalidOperation: if the method does not support distances.
+        """
+        self._pipeline, self.constraint = pipeline, constraint
+        self._constrained_pipeline: Pipeline | None = None
         self._free_search: CollisionFreeSearch | None = None
         self._free_search_key: tuple[object, Array] = None, np.zeros(0)
         self._creation_lock = threading.Lock()
-        if not isinstance(solver.method, LevenbergMarquardt):
-            self.constrained_solver()  # raises now, not at the first solve, if the method does not support distances
+        if not pipeline.definition.method.is_compiled:
+            self.constrained_pipeline()  # raises now, not at the first solve
 
     # ---- public methods ----------------------------------------------------------------------
 
-    def solve(self, targets: Targets | None, q0: ArrayLike | None, nearest: bool, request: SolveRequest) -> Solution:
-        """Solve as `Solver.solve`, with collision avoidance."""
-        solver, start_time = self._solver, perf_counter()
-        if nearest or request.feasible is not None:
-            feasible = self._free_and_feasible(request.feasible)
-            request = SolveRequest(
-                request.lock, request.limits, request.rng, feasible, request.history, request.callback, request.options
-            )
-        first_solution = solver._solve_ignoring_collisions(
-            targets,
-            q0,
-            nearest,
-            request.lock,
-            request.limits,
-            request.rng,
-            request.feasible,
-            request.history,
-            request.callback,
-            request.options,
-        )
-        restarts = request.options.get("restarts", solver.options.restarts)
-        is_first_allowed = restarts != 0 or self._is_segment_free(q0, first_solution.q)
+    def solve(self, request: SolveRequest) -> Solution:
+        """Solve a request with collision avoidance."""
+        pipeline, start_time = self._pipeline, perf_counter()
+        if request.max_deviation is not None:
+            return self._solve_nearby(request)
+        if request.nearest or request.feasible is not None:
+            request = replace(request, feasible=self._free_and_feasible(request.feasible))
+        first_solution = solve_nearest(pipeline, request) if request.nearest else pipeline.solve(request)
+        options = pipeline.definition.options
+        restarts = request.options.get("restarts", options.restarts)
+        is_first_allowed = restarts != 0 or self._is_segment_free(request.q0, first_solution.q)
         if first_solution._is_met and self.constraint.is_free(first_solution.q) and is_first_allowed:
             return first_solution
-        deadline = start_time + request.options.get("max_seconds", solver.options.max_seconds)
-        first_solution.contacts = self.constraint.contacts(first_solution.q)
+        deadline = start_time + request.options.get("max_seconds", options.max_seconds)
+        first_solution._add_details(contacts=self.constraint.contacts(first_solution.q))
         solutions = [first_solution] if is_first_allowed else []
-        can_search_chain = solver._chain_search is not None and request.fits_chain_kernel and restarts != 0
+        can_search_chain = pipeline.backends().chain is not None and restarts != 0
+        can_search_chain = can_search_chain and not (
+            request.options.keys() - CHAIN_CHANGES or request.history or request.callback or request.feasible
+        )
+        can_search_chain = can_search_chain and request.lock is request.limits is None
         if can_search_chain and not first_solution._is_met:  # not reached even without collision avoidance
             return first_solution
         if can_search_chain and perf_counter() < deadline:
             max_starts = sum(STARTS_PER_ROUND) if restarts is None else restarts
-            solutions += self._other_chain_solution(targets, q0, max_starts)
+            solutions += self._other_chain_solution(request.targets, request.q0, max_starts)
         if not (solutions and solutions[-1].success):
             solutions += self._constrained_solutions(
-                targets, q0, request, deadline, solutions[-1] if can_search_chain else None, restarts
+                request, deadline, solutions[-1] if can_search_chain else None, restarts
             )
         best_solution = self._best(solutions, may_jump=bool(restarts) or can_search_chain)
         best_solution.seconds = seconds_since(start_time)
         return best_solution
 
-    def solve_nearby(
-        self, max_deviation: float, targets: Targets | None, q0: ArrayLike | None, options: dict[str, Any]
-    ) -> Solution:
-        """Solve as `Solver.solve_nearby`, with collision avoidance; `max_deviation` is in rad or m."""
-        solver, start_time = self._solver, perf_counter()
-        solutions: list[Solution] = []
-        for current_solver in (solver, self.constrained_solver()):
-            with current_solver._exclusive():
-                solutions.append(
-                    current_solver._solve(
-                        targets, q0, None, None, None, None, False, None, options, max_deviation=max_deviation
-                    )
-                )
-            solutions[-1].contacts = self.constraint.contacts(solutions[-1].q)
+    def _solve_nearby(self, request: SolveRequest) -> Solution:
+        """Solve a request with `max_deviation` (rad or m)."""
+        start_time, solutions = perf_counter(), list[Solution]()
+        for solve in (self._pipeline.solve, self._solve_with_constraint):
+            solutions.append(solve(request))
+            solutions[-1]._add_details(contacts=self.constraint.contacts(solutions[-1].q))
             if solutions[-1].success:
                 break
         best_solution = self._best(solutions, may_jump=False)
         best_solution.seconds = seconds_since(start_time)
         return best_solution
 
+    def step(self, request: SolveRequest) -> Solution:
+        """Make a single iteration of the problem with the clearances as constraints."""
+        return self._solve_with_constraint(request)
+
     def solve_constrained(self, targets: Targets | None, q0: Array, rng: np.random.Generator | None) -> Solution:
         """Solve a batch row whose known solutions all collide; q0 (nq,) is the solution with the least penetration."""
-        request, solver = SolveRequest(rng=rng), self._solver
-        first_solution = Solution(solver, with_targets(solver._objectives, targets), q0, 0, 0.0, solver._bounds)
-        first_solution.contacts = self.constraint.contacts(q0)
+        compiled = self._pipeline.backends().compiled
+        first_solution = Solution(compiled, with_targets(compiled.objectives, targets), q0, 0, 0.0)
+        first_solution._add_details(contacts=self.constraint.contacts(q0))
+        request = SolveRequest(targets=targets, q0=q0, rng=rng)
         return self._best(
-            [first_solution, *self._constrained_solutions(targets, q0, request, math.inf, first_solution, None)],
-            may_jump=True,
+            [first_solution, *self._constrained_solutions(request, math.inf, first_solution, None)], may_jump=True
         )
 
     # ---- strategies -------------------------------------------------------------------------
 
-    def constrained_solver(self) -> ConstrainedSolver:
-        """Return the solver with clearances as constraints; the first call creates it."""
+    def constrained_pipeline(self) -> Pipeline:
+        """Return the pipeline with clearances as constraints; the first call creates it."""
         with self._creation_lock:
-            if self._constrained_solver is None:
-                from mechanik.solver.solver import ConstrainedSolver, constructor_arguments
+            if self._constrained_pipeline is None:
+                self._constrained_pipeline = Pipeline(
+                    constrained_definition(self._pipeline.definition, self.constraint)
+                )
+            return self._constrained_pipeline
 
-                arguments, options = constructor_arguments(self._solver)
-                self._constrained_solver = ConstrainedSolver(self.constraint, *arguments, **options)
-            return self._constrained_solver
+    def _solve_with_constraint(self, request: SolveRequest) -> Solution:
+        solution = self.constrained_pipeline().solve(request)
+        solution._add_details(contacts=self.constraint.contacts(solution.q))
+        if not solution.contacts and not solution.success:
+            solution._add_details(blocking_contacts=self.constraint.contacts(solution.q, BLOCKING_DISTANCE))
+        return solution
 
     def free_search(self, fixed_q: Array, chain_search: ChainSearch | None = None) -> CollisionFreeSearch:
         """Return the search for collision-free solutions of the chain, from a cache if the fixed joints have not moved.
@@ -175,26 +161,28 @@ class CollisionAvoidance:
             fixed_q: configuration with the values of all joints that the chain does not move, (nq,).
             chain_search: search with other values of the fixed joints. None: the chain search of the solver.
         """
-        chain_search = self._solver._chain_search if chain_search is None else chain_search
-        assert chain_search is not None
+        if chain_search is None:
+            chain = self._pipeline.backends().chain
+            assert chain is not None
+            chain_search = chain.search_at(fixed_q)
         with self._creation_lock:
             chain = chain_search.chain
             fixed_values = fixed_q[chain.columns[chain.locked_columns]]
             key = self._free_search_key
             if self._free_search is None or key[0] is not chain or not np.array_equal(key[1], fixed_values):
                 self._free_search = CollisionFreeSearch(
-                    self._solver.mechanism, chain_search, self.constraint, fixed_q.copy()
+                    self._pipeline.definition.mechanism, chain_search, self.constraint, fixed_q.copy()
                 )
                 self._free_search_key = chain, fixed_values
             return self._free_search
 
     def _other_chain_solution(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
         """Return a list with one solution, free of collision if possible; empty if no solution is found."""
-        solver, start_time = self._solver, perf_counter()
-        X, objectives = self._chain_target(targets)
+        compiled, start_time = self._pipeline.backends().compiled, perf_counter()
+        X = self._chain_target(targets)
         if X is None:
             return []
-        start_q = np.array(solver.mechanism.q if q0 is None else q0, dtype=np.float64)
+        start_q = np.array(compiled.mechanism.q if q0 is None else q0, dtype=np.float64)
         candidates = self.free_search(start_q).find_free(
             X[None], start_q[None], None if q0 is None else start_q[None], max_starts
         )
@@ -202,75 +190,61 @@ class CollisionAvoidance:
             return []
         # return code of the chain kernel: 1 attempt, the iterations, start not clamped
         code = (1 << 32) + 2 * int(candidates.iterations[0])
-        if objectives is None:
-            objectives = with_targets(solver._objectives, targets)
-        solution = Solution(solver, objectives, candidates.q[0], code, perf_counter() - start_time, solver._bounds)
+        objectives = with_targets(compiled.objectives, targets)
+        solution = Solution(compiled, objectives, candidates.q[0], code, perf_counter() - start_time)
         if not candidates.is_free[0]:
-            solution.contacts = self.constraint.contacts(solution.q)
+            solution._add_details(contacts=self.constraint.contacts(solution.q))
         return [solution]
 
     def _constrained_solutions(
-        self,
-        targets: Targets | None,
-        q0: ArrayLike | None,
-        request: SolveRequest,
-        deadline: float,
-        best_solution: Solution | None,
-        restarts: int | None,
+        self, request: SolveRequest, deadline: float, best_solution: Solution | None, restarts: int | None
     ) -> list[Solution]:
-        """Run the constrained solver from several starts until it succeeds.
+        """Run the constrained search from several starts until it succeeds.
 
         Args:
+            request: the request.
             deadline: time of `time.perf_counter`, s.
             best_solution: for a chain, the best solution so far; it is the first start, and collision-free starts
-                follow. None: the only start is q0.
+                follow. None: the only start is that of the request.
+            restarts: number of restarts of the call; None: the default.
         """
-        constrained_solver, solutions = self.constrained_solver(), list[Solution]()
-        starts: list[Any] = [q0 if best_solution is None else best_solution.q]
+        solutions = list[Solution]()
+        starts: list[Any] = [request.q0 if best_solution is None else best_solution.q]
         if best_solution is not None:
-            X, _ = self._chain_target(targets)
+            X = self._chain_target(request.targets)
             if X is not None:
-                start_q = np.array(self._solver.mechanism.q if q0 is None else q0, dtype=np.float64)
+                start_q = np.array(
+                    self._pipeline.definition.mechanism.q if request.q0 is None else request.q0, dtype=np.float64
+                )
                 count = MAX_CONSTRAINED_STARTS if restarts is None else min(MAX_CONSTRAINED_STARTS, restarts)
                 starts += list(self.free_search(start_q).starts_near(X, start_q, count))
         changes = {} if best_solution is None else {"restarts": 0}
         for start in starts:
-            options = request.with_time_limit(deadline - perf_counter(), **changes).options
-            solutions.append(
-                constrained_solver._solve_ignoring_collisions(
-                    targets, start, False, request.lock, request.limits, request.rng, request.feasible, request.history,
-                    request.callback, options,
-                )
-            )  # fmt: skip
+            next_request = replace(request, q0=start).with_time_limit(deadline - perf_counter(), **changes)
+            solutions.append(self._solve_with_constraint(next_request))
             if solutions[-1].success or perf_counter() >= deadline:
                 break
         return solutions
 
     # ---- internals ---------------------------------------------------------------------------
 
-    def _chain_target(self, targets: Targets | None) -> tuple[Array | None, Any]:
-        """Return the target pose of the chain (or None), and the objectives with targets if they had to be created."""
-        solver = self._solver
-        chain_search = solver._chain_search
-        if chain_search is None:
-            return None, None
-        is_current = solver._chain_solver is not None and Frame.edit_count == solver._edit_count
-        if (
-            is_current
-            and type(targets) is np.ndarray
-            and targets.shape == (4, 4)
-            and type(solver.objectives[0]) is PoseGoal
-        ):
-            return np.asarray(targets, dtype=np.float64), None
-        objectives = with_targets(solver._objectives, targets)
-        return chain_search.chain.target(solver._relations(objectives, None)[0]), objectives
+    def _chain_target(self, targets: Targets | None) -> Array | None:
+        """Return the target pose (4, 4) of the chain for the targets of a call; None if the chain does not fit."""
+        backends = self._pipeline.backends()
+        chain, compiled = backends.chain, backends.compiled
+        if chain is None:
+            return None
+        if type(targets) is np.ndarray and targets.shape == (4, 4) and type(compiled.objectives[0]) is PoseGoal:
+            return np.asarray(targets, dtype=np.float64)
+        relations = compiled.relations_of(with_targets(compiled.objectives, targets), None)
+        return chain.search.chain.target(relations[0])
 
     def _is_segment_free(self, q0: ArrayLike | None, q: Array) -> bool:
         """Return whether the samples of the segment from q0 to q are free.
 
         If q0 itself is not free, return whether no sample has a smaller distance than q0.
         """
-        mechanism, constraint = self._solver.mechanism, self.constraint
+        mechanism, constraint = self._pipeline.definition.mechanism, self.constraint
         start = np.array(mechanism.q if q0 is None else mechanism._single_q(q0))
         difference = mechanism.space.difference(start, q)
         count = min(MAX_SEGMENT_SAMPLES, int(np.abs(difference).max(initial=0.0) / SEGMENT_SPACING))
@@ -307,3 +281,12 @@ class CollisionAvoidance:
         if not may_jump or not met_solutions:
             return solutions[-1]
         return max(met_solutions, key=lambda solution: solution.contacts[0].distance)
+
+
+def constrained_definition(definition: ProblemDefinition, constraint: CollisionConstraint) -> ProblemDefinition:
+    """Return a definition with the clearance as a further objective, and with clipped errors of the goals."""
+    return replace(
+        definition,
+        method=definition.method.with_clipped_errors(MAX_POSITION_ERROR, MAX_ROTATION_ERROR),
+        constraints=(constraint.objective,),
+    )

@@ -1,0 +1,76 @@
+"""Options of the general kernel, as one table that is written before a search."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mechanik.kernels import problem_layout
+from mechanik.spatial.array import Array
+
+INITIAL_DAMPING = 0.04
+"""Levenberg-Marquardt damping at the start of a stage, as a ratio of the cost. Tuned on random targets of a Panda and a
+UR5."""
+ATTEMPT_ITERATIONS = 40
+"""Iterations in a stage after which an attempt ends if further starts remain. Tuned on random targets of a Panda and a
+UR5.
+"""
+OPTION_TABLE_SIZE = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelOptions:
+    """Options of a search by the general kernel; lengths are in m, and `length_unit` converts them.
+
+    Attributes:
+        length_unit: characteristic length of the mechanism, m.
+        max_iterations: largest number of iterations of a stage.
+        smallest_gradient: largest reduced gradient of a stationary point, as a ratio of the square root of the cost.
+        smallest_step: largest entry of a step below which a stage ends, in units of a column; 0: none.
+        damping: fixed damping; 0: adapted.
+        max_error, max_angle_error: weighted errors to which residuals are clipped, length units and rad.
+        perturbation: size of a perturbation away from a stationary point, in units of a column.
+        max_perturbations: largest number of perturbations in a stage.
+        uses_eigenvalues: whether linear systems are solved by eigenvalues.
+
+    Example:
+        >>> from mechanik.problem.kernel_options import KernelOptions
+        >>> KernelOptions(length_unit=0.3, max_iterations=20).table.shape
+        (24,)
+    """
+
+    length_unit: float
+    max_iterations: int
+    smallest_gradient: float = 1e-8
+    smallest_step: float = 0.0
+    damping: float = 0.0
+    max_error: float = math.inf
+    max_angle_error: float = math.inf
+    perturbation: float = 0.02
+    max_perturbations: int = 1
+    uses_eigenvalues: bool = False
+
+    @cached_property
+    def table(self) -> Array:
+        """The option table, (24,), read-only."""
+        table = np.zeros(OPTION_TABLE_SIZE)
+        # the kernel tests each residual alone; a loop counts as closed by the norm of three position or rotation
+        # residuals
+        table[problem_layout.CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / self.length_unit), 1e-13)
+        table[problem_layout.MAX_ITERATIONS] = self.max_iterations
+        table[problem_layout.START_DAMPING] = INITIAL_DAMPING
+        table[problem_layout.GRADIENT_TOLERANCE] = self.smallest_gradient
+        table[problem_layout.PERTURBATION_SIZE] = self.perturbation
+        table[problem_layout.MAX_ITERATIONS_IN_STAGE] = ATTEMPT_ITERATIONS
+        table[problem_layout.ITERATIONS_PER_CALL] = np.inf
+        table[problem_layout.FIXED_DAMPING] = self.damping
+        table[problem_layout.STEP_TOLERANCE] = self.smallest_step
+        table[problem_layout.MAX_ERROR] = self.max_error
+        table[problem_layout.MAX_ANGLE_ERROR] = self.max_angle_error
+        table[problem_layout.USES_EIGENVALUES] = self.uses_eigenvalues
+        table[problem_layout.MAX_PERTURBATIONS] = self.max_perturbations
+        table.flags.writeable = False
+        return table

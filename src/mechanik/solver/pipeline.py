@@ -1,0 +1,305 @@
+"""From a request to a solution: backends in order, each with the partial answer of the one before.
+
+A pipeline belongs to one definition. It holds the backends of the compiled problem; an edit of the mechanism, or
+targets with another structure, replace them as a whole.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mechanik.errors import InvalidOperation
+from mechanik.model import Frame
+from mechanik.solver.backends.backend import Backend, Partial
+from mechanik.solver.backends.chain import PreparedCall, make_chain_backend, make_prepared_chain_call
+from mechanik.solver.backends.prepared_kernel import make_prepared_kernel_call
+from mechanik.solver.backends.search import (
+    ClosedFormBackend,
+    SearchBackend,
+    default_restart_count,
+)
+from mechanik.solver.compiled_problem import CompiledProblem, ProblemDefinition, compile_definition
+from mechanik.solver.methods.method_registry import make_method, select_fallback_method
+from mechanik.solver.request import ResolvedRequest, SolveRequest, resolve_request
+from mechanik.solver.solution import Solution
+from mechanik.solver.target_writer import Targets
+from mechanik.solver.workspace import Workspace, WorkspacePool
+
+MAX_PREPARED_CALLS = 16
+"""Number of combinations of options with a prepared call of their own; with more, the calls are prepared again."""
+MAX_VARIANTS = 4
+"""Number of compiled problems for targets with another structure that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendReport:
+    """A backend, and when it answers.
+
+    Attributes:
+        name: the backend.
+        use: when it is used, or why it is not.
+    """
+
+    name: str
+    use: str
+
+
+class ProblemBackends:
+    """Backends of one compiled problem, in the order in which they are tried.
+
+    Attributes:
+        compiled: the compiled problem.
+        pool: its workspaces.
+        chain: the chain kernel, or None.
+        method_reason: sentence with the reason for the method.
+        call: prepared call for a target and a start alone, without options, or None.
+        fingerprint_cache: digests of the mechanism and of the settings, for batches.
+    """
+
+    def __init__(self, compiled: CompiledProblem) -> None:
+        """Create the backends.
+
+        Raises:
+            InvalidOperation: the method does not support the problem.
+        """
+        definition = compiled.definition
+        self.compiled, self.pool = compiled, WorkspacePool(compiled)
+        self.fingerprint_cache: dict[str, str] = {}
+        self.chain, self._chain_rejection = make_chain_backend(compiled)
+        self.method_reason = f"{definition.method.title}, selected by the argument `solver`"
+        self._ordered: list[Backend] = [] if self.chain is None else [self.chain]
+        self._ordered.append(SearchBackend(self.pool, definition.method, self.chain))
+        closed_form = self._select_closed_form()
+        if closed_form is not None:
+            self._ordered.append(ClosedFormBackend(self.pool, closed_form))
+        self.call: PreparedCall | None = None if self.chain is None else make_prepared_chain_call(self.chain)
+        self._calls: dict[tuple[Any, ...], PreparedCall | None] = {}
+        self._call_rejection = ""
+        if self.chain is None:
+            self.call = self.prepared_call({})
+
+    def _select_closed_form(self) -> Any:
+        """Return the closed form that follows a failure, or None; check that the method supports the problem."""
+        definition = self.compiled.definition
+        if not definition.is_auto and definition.method.is_compiled:
+            return None
+        workspace = Workspace(self.compiled)
+        if definition.is_auto:
+            closed_form, self.method_reason = select_fallback_method(workspace.parts)
+            return closed_form
+        for part in workspace.parts:
+            definition.method.check(part)
+        return None
+
+    def prepared_call(self, changes: dict[str, Any]) -> PreparedCall | None:
+        """Return the prepared call of the general kernel for some options, or None."""
+        key = tuple(changes.items())
+        with suppress(KeyError, TypeError):  # not prepared yet, or a value that cannot be a key
+            return self._calls[key]
+        definition = self.compiled.definition
+        method, common_options = make_method(definition.method, changes)
+        options = replace(definition.options, **common_options)
+        if not method.is_compiled or any(
+            getattr(options, name) != getattr(definition.options, name)
+            for name in ("position_weight", "rotation_weight")
+        ):
+            call = None
+        else:
+            may_fail = options.restart_count == 0 and not definition.is_auto
+            if options.restarts is None:
+                may_fail = may_fail and default_restart_count(self.compiled, method, options) == 0
+            call, rejection = make_prepared_kernel_call(
+                self.compiled, options, method.kernel_options(options, self.compiled.problem.length_unit), may_fail
+            )
+            if not changes:
+                self._call_rejection = rejection
+        if len(self._calls) >= MAX_PREPARED_CALLS:
+            self._calls.clear()
+        with suppress(TypeError):
+            self._calls[key] = call
+        return call
+
+    def solve(self, request: ResolvedRequest, partial: Partial | None = None) -> Solution:
+        """Return the first success, or the best partial answer.
+
+        Args:
+            request: the request.
+            partial: answer of the chain kernel for the same request, if it has been called.
+        """
+        for backend in self._ordered:
+            if (backend is self.chain and partial is not None) or backend.rejection(request) is not None:
+                continue
+            answer = backend.solve(request, partial)
+            if isinstance(answer, Solution):
+                return answer
+            partial = answer or partial
+        assert partial is not None
+        assert partial.solution is not None
+        return partial.solution
+
+    def reports(self) -> list[BackendReport]:
+        """Return how each backend is used, for `Solver.explain`."""
+        reports = [
+            BackendReport("chain kernel", f"not used: {self._chain_rejection}")
+            if self.chain is None
+            else BackendReport(
+                "chain kernel",
+                "first; not for calls with lock, limits, max_deviation, history, callback, or options other than "
+                "restarts and max_seconds",
+            )
+        ]
+        later = "" if self.chain is None else "continues from the best configuration of the chain kernel"
+        reports.append(BackendReport(self._ordered[1 if self.chain is not None else 0].name, later or "first"))
+        if isinstance(self._ordered[-1], ClosedFormBackend):
+            reports.append(BackendReport("closed form", "if the kernels fail; not for calls that lock joints"))
+        return reports
+
+    def call_report(self) -> str:
+        """Return which calls are prepared, and which are not, for `Solver.explain`."""
+        if self.call is None:
+            return f"no call is prepared: {self._call_rejection or 'the target is no pose or point of the world'}"
+        return (
+            "calls with targets and q0 as float64 arrays are prepared, also with options other than max_seconds; calls "
+            "with nearest, lock, limits, rng, feasible, history or callback are resolved, which takes longer"
+        )
+
+
+class Pipeline:
+    """Solves requests for one definition; threads may share it.
+
+    Attributes:
+        definition: what the solver was made for.
+        edit_count: `Frame.edit_count` at the last check for edits; while it stays, `call` is valid.
+        call: prepared call for a target and a start alone, or None.
+    """
+
+    def __init__(self, definition: ProblemDefinition) -> None:
+        """Compile the definition.
+
+        Raises:
+            InvalidOperation: the method does not support the problem.
+        """
+        self.definition = definition
+        self.edit_count = Frame.edit_count
+        self._set_backends(ProblemBackends(compile_definition(definition)))
+        self._variants: list[ProblemBackends] = []
+        self._compile_lock = threading.Lock()
+
+    def _set_backends(self, backends: ProblemBackends) -> None:
+        self._backends, self.call = backends, backends.call
+
+    @property
+    def prepared_backends(self) -> ProblemBackends:
+        """The backends of the last call, without a check for edits."""
+        return self._backends
+
+    def backends(self) -> ProblemBackends:
+        """Return the backends for the present revision of the mechanism; compile again after an edit."""
+        if Frame.edit_count != self.edit_count:
+            with self._compile_lock:
+                edit_count = Frame.edit_count
+                if self._backends.compiled.is_stale:
+                    self._set_backends(ProblemBackends(compile_definition(self.definition)))
+                    self._variants = []
+                self.edit_count = edit_count
+        return self._backends
+
+    def resolve(
+        self, request: SolveRequest, start_time: float | None = None
+    ) -> tuple[ProblemBackends, ResolvedRequest]:
+        """Resolve a request, and return it with the backends whose tables have the structure of its targets."""
+        backends = self.backends()
+        resolved = resolve_request(request, backends.compiled, start_time)
+        if not _fits(backends.compiled, resolved):
+            with self._compile_lock:
+                backends = self._variant(resolved)
+            resolved = replace(resolved, compiled=backends.compiled)
+        return backends, resolved
+
+    def _variant(self, request: ResolvedRequest) -> ProblemBackends:
+        """Return backends for targets with another structure, or for locked spherical joints."""
+        for variant in self._variants:
+            if not variant.compiled.is_stale and _fits(variant.compiled, request):
+                return variant
+        variant = ProblemBackends(
+            compile_definition(
+                self.definition,
+                request.objectives,
+                request.compiled.relations_of(request.objectives, None),
+                eliminates_sphericals=not _locks_passive_spherical(request.compiled, request),
+            )
+        )
+        if self.definition.given_objectives is None:  # the graph has other goals now
+            self._set_backends(variant)
+        self._variants = [variant, *self._variants][:MAX_VARIANTS]
+        return variant
+
+    def solve_call(self, targets: Targets | None, q0: Any, options: dict[str, Any]) -> Solution:
+        """Solve for targets and a start, with a prepared call if there is one."""
+        partial: Partial | None = None
+        if Frame.edit_count == self.edit_count:
+            call = self._backends.prepared_call(options) if options else self.call
+            answer = None if call is None else call(targets, q0)
+            if isinstance(answer, Solution):
+                return answer
+            partial = answer
+        return self.solve(SolveRequest(targets=targets, q0=q0, options=options), partial)
+
+    def solve(self, request: SolveRequest, partial: Partial | None = None) -> Solution:
+        """Solve a request.
+
+        Args:
+            request: the request.
+            partial: answer of the prepared call of the chain for the same request.
+
+        Raises:
+            InvalidOperation: the mechanism was edited during the solve.
+        """
+        start_time = time.perf_counter() - (0.0 if partial is None else partial.seconds)
+        backends, resolved = self.resolve(request, start_time)
+        with reject_edits(backends.compiled):
+            solution = backends.solve(resolved, partial)
+        if self.definition.moves_joints:
+            self.definition.mechanism.q = solution.q
+            if not backends.compiled.is_stale:
+                self.edit_count = Frame.edit_count
+        return solution
+
+
+@contextmanager
+def reject_edits(compiled: CompiledProblem) -> Generator[None]:
+    """Raise `InvalidOperation` if the mechanism is edited inside the context, also in place of another error."""
+    error: Exception | None = None
+    try:
+        yield
+    except Exception as caught_error:
+        if not compiled.is_stale:
+            raise
+        error = caught_error
+    if compiled.is_stale:
+        raise InvalidOperation(
+            "the mechanism was edited while it was solved, by a callback or by another thread; edit it between solves, "
+            "and solve again"
+        ) from error
+
+
+def _fits(compiled: CompiledProblem, request: ResolvedRequest) -> bool:
+    """Return whether the tables have the structure of the targets, and columns for all locked dofs."""
+    return (
+        len(request.relations) == len(compiled.relations)
+        and compiled.has_structure_of(request.relations)
+        and not _locks_passive_spherical(compiled, request)
+    )
+
+
+def _locks_passive_spherical(compiled: CompiledProblem, request: ResolvedRequest) -> bool:
+    return any(
+        request.locked_dofs[v : v + 3].any()
+        for subproblem in compiled.problem.subproblems
+        for v in subproblem.passive_spherical_v
+    )
