@@ -23,7 +23,6 @@ import mechanik as mk
 from mechanik.solver import restarts as attempts
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.monitor import Monitor
-from mechanik.solver.options import Options
 from mechanik.solver.restarts import RestartRequest, restart_sequence
 from mechanik.solver.start_configurations import (
     SeedTable,
@@ -32,6 +31,7 @@ from mechanik.solver.start_configurations import (
     halton_points,
     movable_configuration_mask,
 )
+from mechanik.solver.workspace import Workspace
 from mechanik.spatial import make_pose, rotation
 from mechanik.spatial.array import Array
 
@@ -131,11 +131,7 @@ def from_table(entries: int, closed: bool) -> Starts:
         if id(problem) not in tables:
             tables[id(problem)] = make_table(problem, entries)
         table = tables[id(problem)]
-        best = (
-            table.closed_starts_by_cost(problem, entries, Options(), Monitor())
-            if closed
-            else table.starts_by_cost(problem)
-        )
+        best = table.closed_starts_by_cost(problem, entries, Monitor()) if closed else table.starts_by_cost(problem)
         more = halton_configurations(problem.mechanism.space, RESTARTS, entries)
         yield np.ascontiguousarray(np.concatenate([best, more])[:RESTARTS])
 
@@ -151,13 +147,18 @@ def make_table(problem: LeastSquaresProblem, entries: int) -> SeedTable:
 # ---- measuring ----------------------------------------------------------------------------------
 
 
+def seed_problem(solver: mk.Solver) -> LeastSquaresProblem:
+    """The least-squares problem of the only subproblem."""
+    return Workspace(solver.pipeline.backends().compiled).parts[0]
+
+
 def closed_configurations(case: Case, solver: mk.Solver, rng: np.random.Generator, count: int) -> list[Array]:
     """Configurations with all loops closed."""
     configurations: list[Array] = []
     while len(configurations) < count:
         drawn = case.mechanism.random(rng, count)
         if case.mechanism.closures:
-            drawn = close_loops_of_starts(solver._problems[0], drawn, Options(), Monitor())[0]
+            drawn = close_loops_of_starts(seed_problem(solver), drawn, Monitor())[0]
         configurations += list(drawn)
     return configurations[:count]
 
@@ -184,7 +185,7 @@ def measure(case: Case, order: Starts, count: int) -> tuple[str, ...]:
 def costs(case: Case) -> str:
     """Microseconds, the least of some rounds: to draw starts, to make a table, to rank it, to close its loops."""
     solver = mk.Solver(case.mechanism, case.goals)
-    problem = solver._problems[0]
+    problem = seed_problem(solver)
     space = case.mechanism.space
 
     def least(call: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -203,7 +204,7 @@ def costs(case: Case) -> str:
 
 
 def close_table_loops(problem: LeastSquaresProblem, table: SeedTable) -> Array:
-    return close_loops_of_starts(problem, table.starts, Options(), Monitor())[0]
+    return close_loops_of_starts(problem, table.starts, Monitor())[0]
 
 
 def main() -> None:

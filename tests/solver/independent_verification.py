@@ -17,7 +17,6 @@ from mechanik.objectives.joint_goals import JointObjective
 from mechanik.objectives.objective import length_row_mask
 from mechanik.objectives.relation import RelationKind, band_violation, evaluate_relation, is_band_active
 
-STAGES, STAGE_NUMBERS = 8, 5  # where the kernel's report of a stage begins, and how long it is
 CONVERGED, CLOSEST = 0, 1
 CLOSURE_TOL, FLAT, AT_BOUND = 1e-9, 1e-6, 1e-9
 
@@ -180,14 +179,14 @@ class SolutionVerifier:
     def _not_closest(self, subproblem, levels, report, q):
         """The projected gradient of the first unmet level, and a fault if its status is wrongly CLOSEST."""
         self.at = q
-        if report[STAGES] != CONVERGED:  # its loops are not closed
+        if report.stage_status(0) != CONVERGED:  # its loops are not closed
             return 0.0, []
         equal, unequal = [], []
         for relation in self.closures:
             value, J = evaluate_relation(self.mechanism, relation, q)
             self._constrain(relation, value, J * self.scale, equal, unequal)
         for s, (level, is_soft, _, end) in enumerate(levels, start=1):
-            status = int(report[STAGES + STAGE_NUMBERS * s])
+            status = report.stage_status(s)
             if status == CONVERGED:
                 for rows in end:
                     self._constrain(rows.relation, rows.value, self._weighted_jacobian(rows), equal, unequal)

@@ -238,7 +238,7 @@ def test_closed_seeds_are_closed_and_within_limits(name):
     link = "rocker" if name == "four_bar" else "platform"
     solver = mk.Solver(robot, mk.PositionGoal(link, (0.1, 0.2, 0.3)))
     problem = least_squares_problems(solver)[0]
-    closed, is_closed = close_loops_of_starts(problem, halton_configurations(robot.space, 20), Options(), Monitor())
+    closed, is_closed = close_loops_of_starts(problem, halton_configurations(robot.space, 20), Monitor())
     assert len(closed) == is_closed.sum() >= 15
     assert len(is_closed) == 20
     assert robot.space.within_limits(closed, 1e-12).all()
@@ -251,7 +251,7 @@ def test_closing_loops_of_seeds_leaves_the_problem_unchanged():
     robot = mk.gallery.delta_robot()
     q0 = robot.random(np.random.default_rng(2))
     fresh, used = (mk.Solver(robot, mk.PositionGoal("platform", (0.1, 0.0, -0.6))) for _ in range(2))
-    close_loops_of_starts(least_squares_problems(used)[0], halton_configurations(robot.space, 4), Options(), Monitor())
+    close_loops_of_starts(least_squares_problems(used)[0], halton_configurations(robot.space, 4), Monitor())
     expected, got = (solver.solve(np.array([0.1, 0.0, -0.6]), q0, restarts=3) for solver in (fresh, used))
     np.testing.assert_array_equal(got.q, expected.q)
     assert (got.status, got.iterations) == (expected.status, expected.iterations)
@@ -262,8 +262,8 @@ def test_seeds_that_are_not_closed_at_the_time_limit_are_not_cached():
     problem = least_squares_problems(solver)[0]
     mine = movable_configuration_mask(problem, np.zeros(solver.mechanism.nv, dtype=bool))
     table = seed_table_cache(problem).table(bounds(solver), mine, solver.mechanism.q)
-    assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor(time.perf_counter() - 1.0))) == 0
-    assert len(table.closed_starts_by_cost(problem, 30, Options(), Monitor())) == 30
+    assert len(table.closed_starts_by_cost(problem, 30, Monitor(time.perf_counter() - 1.0))) == 0
+    assert len(table.closed_starts_by_cost(problem, 30, Monitor())) == 30
 
 
 def test_the_number_of_seeds_closed_before_does_not_change_the_table():
@@ -274,9 +274,9 @@ def test_the_number_of_seeds_closed_before_does_not_change_the_table():
         for problem in (fresh, used)
     )
     for count in (5, 40, 20):
-        old.closed_starts_by_cost(used, count, Options(), Monitor())
-    expected = new.closed_starts_by_cost(fresh, 20, Options(), Monitor())
-    np.testing.assert_array_equal(old.closed_starts_by_cost(used, 20, Options(), Monitor()), expected)
+        old.closed_starts_by_cost(used, count, Monitor())
+    expected = new.closed_starts_by_cost(fresh, 20, Monitor())
+    np.testing.assert_array_equal(old.closed_starts_by_cost(used, 20, Monitor()), expected)
 
 
 def test_loops_of_seeds_are_not_closed_for_a_target_that_is_reached_early(monkeypatch):
@@ -298,7 +298,7 @@ def far_targets(robot, count):
     """Points that a delta robot reaches, anywhere, and random starts."""
     rng = np.random.default_rng(5)
     problem = least_squares_problems(mk.Solver(robot, mk.PositionGoal("platform", (0, 0, 0))))[0]
-    closed, _ = close_loops_of_starts(problem, robot.random(rng, 2 * count), Options(), Monitor())
+    closed, _ = close_loops_of_starts(problem, robot.random(rng, 2 * count), Monitor())
     return closed[:count, :3], robot.random(rng, count)
 
 

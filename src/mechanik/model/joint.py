@@ -8,7 +8,7 @@ A T(x, y, z) Rz Ry Rx A', where A is the rotation from the joint frame to the ax
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -651,16 +651,38 @@ class Joint(ConeLimitedFrame):
             as_number(offset, f"offset of {self}"),
         )
 
-    def effective_limits(self, dof: DoFLike) -> tuple[float, float]:
-        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic dofs as long as a range remains."""
+    def effective_limits(
+        self, dof: DoFLike, replaced: Mapping[tuple[Joint, DoF], tuple[float, float]] | None = None
+    ) -> tuple[float, float]:
+        """Return the limits of a dof, m or rad, narrowed by the limits of its mimic dofs as long as a range remains.
+
+        Args:
+            dof: the dof.
+            replaced: limits by joint and dof that replace those of the joints. Limits of mimic dofs given here always
+                hold.
+
+        Raises:
+            LimitsError: limits in `replaced` leave no value.
+        """
         valid_dof = self._check_dof(dof)
-        lower, upper = self.limits(valid_dof)
+        replaced = {} if replaced is None else replaced
+        lower, upper = replaced.get((self, valid_dof)) or self.limits(valid_dof)
         for coupling in self._mimic_couplings:
-            if coupling.leader_dof is valid_dof:
-                low, high = coupling.limits_for_leader()
-                # in some files the limits of a mimic joint leave no range for the leader
-                if max(lower, low) < min(upper, high):
-                    lower, upper = max(lower, low), min(upper, high)
+            if coupling.leader_dof is not valid_dof:
+                continue
+            low, high = coupling.limits_for_leader(replaced)
+            if (coupling.mimic, coupling.dof) in replaced:
+                if max(lower, low) > min(upper, high):
+                    mimic_lower, mimic_upper = replaced[coupling.mimic, coupling.dof]
+                    raise LimitsError(
+                        f"the limits {mimic_lower:g} and {mimic_upper:g} of {coupling.mimic} leave no value for its "
+                        f"leader {self}, which would have to be between {low:g} and {high:g}, but its limits are "
+                        f"{lower:g} and {upper:g}"
+                    )
+                lower, upper = max(lower, low), min(upper, high)
+            # in some files the limits of a mimic joint leave no range for the leader
+            elif max(lower, low) < min(upper, high):
+                lower, upper = max(lower, low), min(upper, high)
         return lower, upper
 
     # ---- private helpers --------------------------------------------------------------------

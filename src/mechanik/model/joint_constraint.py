@@ -104,9 +104,15 @@ class Coupling:
             leader, dof = coupling.leader, coupling.leader_dof
         return leader, dof, ratio, offset
 
-    def limits_for_leader(self) -> tuple[float, float]:
-        """Return the mimic's limits as limits of the leader's value, m or rad."""
-        lower, upper = self.mimic.effective_limits(self.dof)
+    def limits_for_leader(
+        self, replaced: Mapping[tuple[Joint, DoF], tuple[float, float]] | None = None
+    ) -> tuple[float, float]:
+        """Return the mimic's limits as limits of the leader's value, m or rad.
+
+        Args:
+            replaced: limits that replace those of the joints, as in `Joint.effective_limits`.
+        """
+        lower, upper = self.mimic.effective_limits(self.dof, replaced)
         if abs(self.ratio) < MIN_RATIO:
             return -math.inf, math.inf
         bounds = (lower - self.offset) / self.ratio, (upper - self.offset) / self.ratio

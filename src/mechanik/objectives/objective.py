@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -165,8 +166,8 @@ class Objective(ABC):
         for relation in self.relations(mechanism):
             violation = band_violation(relation, evaluate_relation(mechanism, relation, q)[0])
             is_length = length_row_mask(mechanism, relation, len(violation))
-            position = max(position, float(np.linalg.norm(violation[is_length])))
-            rotation = max(rotation, float(np.linalg.norm(violation[~is_length])))
+            position = max(position, math.hypot(*violation[is_length].tolist()))
+            rotation = max(rotation, math.hypot(*violation[~is_length].tolist()))
         return ErrorNorms(position, rotation)
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, ShapeError, StructureError, UnknownName
 from mechanik.model import Joint, Mechanism
+from mechanik.model.dof import DoF, as_dof
 from mechanik.objectives import Objective
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
@@ -202,10 +203,14 @@ def as_dof_mask(
 
 
 def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> tuple[Array, Array]:
-    """Return lower and upper limits, (nq,) each: those of the mechanism, replaced where `limits` has (lower, upper)."""
+    """Return lower and upper limits, (nq,) each: those of the mechanism, replaced where `limits` has (lower, upper).
+
+    Limits of a mimic joint are limits of its own value; they narrow those of its leader.
+    """
     lower, upper = mechanism.space.lower.copy(), mechanism.space.upper.copy()
     if limits is None:
         return lower, upper
+    replaced: dict[tuple[Joint, DoF], tuple[float, float]] = {}
     if not isinstance(limits, Mapping):
         raise ShapeError(f"limits must be a mapping from names, as in {{'elbow': (0, 2)}}, not {limits!r}")
     for name, pair in limits.items():
@@ -218,8 +223,30 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
         q, v = dof_indices(mechanism, name)
         if len(q) != len(v):
             raise LimitsError(f"spherical joint {name!r} has no limits; Joint.set_cone limits its swing")
-        lower[q], upper[q] = low, high
+        if q:
+            replaced.update(dict.fromkeys(_named_dofs(mechanism, name), (low, high)))
+    indices = mechanism.kinematics.joint_indices
+    for joint, dof in {leader_of(*key) for key in replaced}:
+        k = indices[joint].q[dof]
+        lower[k], upper[k] = joint.effective_limits(dof, replaced)
     return lower, upper
+
+
+def leader_of(joint: Joint, dof: DoF) -> tuple[Joint, DoF]:
+    """Return the joint and dof whose value determines that of a dof: its leader if it is a mimic, else itself."""
+    coupling = next((item for item in joint.couplings if item.dof is dof), None)
+    return (joint, dof) if coupling is None else coupling.resolve()[:2]
+
+
+def _named_dofs(mechanism: Mechanism, name: str | Joint) -> list[tuple[Joint, DoF]]:
+    """Return the joint and dof of each scalar dof that a name stands for."""
+    if isinstance(name, Joint):
+        name = mechanism.name_of(name)
+    if name in mechanism.joints:
+        joint = mechanism.joint(name)
+        return [(joint, dof) for dof in joint.dof]
+    joint_name, _, dof_name = name.rpartition(".")
+    return [(mechanism.joint(joint_name), as_dof(dof_name))]
 
 
 def as_weights(

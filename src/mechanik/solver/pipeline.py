@@ -24,7 +24,8 @@ from mechanik.solver.backends.search import (
     default_restart_count,
 )
 from mechanik.solver.compiled_problem import CompiledProblem, ProblemDefinition, compile_definition
-from mechanik.solver.methods.method_registry import make_method, select_fallback_method
+from mechanik.solver.methods.method_registry import make_method, option_names, select_fallback_method
+from mechanik.solver.options import check_option_names
 from mechanik.solver.request import ResolvedRequest, SolveRequest, resolve_request
 from mechanik.solver.solution import Solution
 from mechanik.solver.target_writer import Targets
@@ -102,6 +103,7 @@ class ProblemBackends:
         with suppress(KeyError, TypeError):  # not prepared yet, or a value that cannot be a key
             return self._calls[key]
         definition = self.compiled.definition
+        check_option_names(changes, option_names(type(definition.method)))
         method, common_options = make_method(definition.method, changes)
         options = replace(definition.options, **common_options)
         if not method.is_compiled or any(
@@ -230,7 +232,7 @@ class Pipeline:
             compile_definition(
                 self.definition,
                 request.objectives,
-                request.compiled.relations_of(request.objectives, None),
+                request.relations,
                 eliminates_sphericals=not _locks_passive_spherical(request.compiled, request),
             )
         )
