@@ -7,13 +7,14 @@ other threads continue with the old one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mechanik.model import Closure, Mechanism
+from mechanik.model.mechanism import MechanismSnapshot
 from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.objectives.constraint_relations import closure_relations
 from mechanik.objectives.joint_goals import JointObjective
@@ -127,6 +128,7 @@ class CompiledProblem:
         settings: weights and active dofs.
         problem: packed tables of each subproblem: templates that no search changes.
         moving_dofs: (nv,) mask of the dofs that a search may move.
+        snapshot: snapshot of the mechanism.
     """
 
     definition: ProblemDefinition
@@ -137,6 +139,7 @@ class CompiledProblem:
     settings: ProblemSettings
     problem: Problem
     moving_dofs: Mask
+    snapshot: MechanismSnapshot
 
     @property
     def mechanism(self) -> Mechanism:
@@ -147,6 +150,19 @@ class CompiledProblem:
     def objectives(self) -> tuple[Objective, ...]:
         """The objectives, without the constraints of the solver."""
         return self.all_objectives[: len(self.all_objectives) - len(self.definition.constraints)]
+
+    @property
+    def compiled_mechanism(self) -> Mechanism:
+        """The mechanism as it was compiled: the mechanism itself, or a copy if it has been edited since."""
+        return self._copied_mechanism if self.is_stale else self.definition.mechanism
+
+    @cached_property
+    def _copied_mechanism(self) -> Mechanism:
+        return self.snapshot.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        definition = replace(self.definition, mechanism=self.compiled_mechanism)
+        return _compile_again, (definition, self.all_objectives, self.settings.eliminate_passive_sphericals)
 
     @property
     def is_stale(self) -> bool:
@@ -252,8 +268,16 @@ def compile_definition(
     for array in (*bounds, moving_dofs):
         array.flags.writeable = False
     return CompiledProblem(
-        definition, revision, all_objectives, tuple(all_relations), bounds, settings, problem, moving_dofs
-    )
+        definition, revision, all_objectives, tuple(all_relations), bounds, settings, problem, moving_dofs,
+        mechanism.snapshot(),
+    )  # fmt: skip
+
+
+def _compile_again(
+    definition: ProblemDefinition, objectives: tuple[Objective, ...], eliminates_sphericals: bool
+) -> CompiledProblem:
+    """Compile a definition that was pickled."""
+    return compile_definition(definition, objectives, eliminates_sphericals=eliminates_sphericals)
 
 
 def fingerprint_settings(compiled: CompiledProblem) -> Any:

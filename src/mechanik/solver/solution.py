@@ -191,6 +191,22 @@ class Solution:
         """Pairs that are at the required clearance, if goals are not met and `contacts` is empty."""
         return self._details.blocking_contacts
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Solution, (
+            self._compiled, self.objectives, self.q, self._kernel_reports, self.seconds, self._bounds, self._details,
+        )  # fmt: skip
+
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, Solution):
+            return NotImplemented
+        if self is value:
+            return True
+        same_results = np.array_equal(self.q, value.q) and self.status is value.status and self.success == value.success
+        return same_results and self.objectives == value.objectives and self._kernel_reports == value._kernel_reports
+
+    def __hash__(self) -> int:
+        return hash(self.q.tobytes())
+
     def _add_details(self, **changes: Any) -> None:
         """Replace fields of the details; for solvers."""
         self._details = replace(self._details, **changes)
@@ -334,8 +350,8 @@ class Solution:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism of the solver."""
-        return self._compiled.mechanism
+        """The mechanism of the solver; if it has been edited since, a copy as it was."""
+        return self._compiled.compiled_mechanism
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
@@ -600,14 +616,12 @@ def subproblem_report(compiled: CompiledProblem, k: int, report: KernelReport, s
         len(problem.closures),
         tuple(problem.joint_constraints),
     )
-    stages = subproblem.required_stages
+    stages, v_names = subproblem.required_stages, compiled.compiled_mechanism.space.v_names
     residual = next((report.stage_cost(s) for s in stages if report.stage_status(s)), 0.0)
     return SubproblemReport(
         objectives=tuple(owner for owner in owners if 0 <= owner < len(compiled.objectives)),
         closures=tuple(problem.closures[-1 - owner].name for owner in owners if -closure_count <= owner < 0),
-        joints=tuple(
-            name for name, moves in zip(compiled.mechanism.space.v_names, subproblem.moving_dofs, strict=True) if moves
-        ),
+        joints=tuple(name for name, moves in zip(v_names, subproblem.moving_dofs, strict=True) if moves),
         status=STATUS_BY_CODE[report.status],
         residual=float(np.sqrt(residual)) if np.isfinite(residual) else float("inf"),
         iterations=report.iterations,
