@@ -11,7 +11,6 @@ from mechanik import gallery
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import all_solutions
 from mechanik.solver.search.closed_form import closed_form
-from mechanik.solver.search.search_context import search_context
 
 pytestmark = pytest.mark.eaik
 
@@ -21,7 +20,7 @@ def test_solution_sets_of_1000_ur5_poses_match_eaik():
     solver = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)))
     X = arm.pose("tool0", arm.random(np.random.default_rng(1), 1000))
     for target, theirs in zip(X, Eaik(closed_form(arm, "tool0")).solve(X), strict=True):
-        with search_context(*solver.pipeline.resolve(SolveRequest(targets=target, q0=np.zeros(6)))) as question:
+        with solver.pipeline.search_context(SolveRequest(targets=target, q0=np.zeros(6))) as question:
             ours = all_solutions(question)
         assert ours.complete
         assert len(ours) == len(theirs)

@@ -23,9 +23,10 @@ def two_arms():
     return builder.build()
 
 
-def same(solution, other):
-    np.testing.assert_array_equal(solution.q, other.q)
-    assert (solution.status, solution.iterations, solution.attempts) == (other.status, other.iterations, other.attempts)
+def same(solution, expected):
+    np.testing.assert_array_equal(solution.q, expected.q)
+    for name in ("status", "iterations", "attempts"):
+        assert getattr(solution, name) == getattr(expected, name)
 
 
 # ---- earlier calls ----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from mechanik.objectives import JointValues, RestPose
 from mechanik.solver import Solver
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import collect_solutions
-from mechanik.solver.search.search_context import SearchContext, search_context
+from mechanik.solver.search.search_context import SearchContext
 from mechanik.solver.search.solution_set import KNOWN_SOLUTION_DISTANCE, Indices, SolutionPool
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
@@ -271,7 +271,7 @@ def assembly_modes(
     driven_names = [mechanism.space.v_names[v] for v in driven_joints.driven_dofs()]
     objective = JointValues(values, angle_mode="exact") if values else RestPose(start_q)
     solver = Solver(mechanism, objective, lock=driven_names or None)
-    with search_context(*solver.pipeline.resolve(SolveRequest(q0=start_q))) as context:
+    with solver.pipeline.search_context(SolveRequest(q0=start_q)) as context:
         search = ModeSearch(context, loops, values, deadline)
         search.search_from_starts(max_attempts or MAX_ATTEMPTS, start_rng)
         if values and not search.pool.redundancy and (limit is None or len(search.hit_counts) < limit):

@@ -44,19 +44,19 @@ class SearchResult:
             0.0 if self.report.stage_status(k) == 0 else self.report.stage_cost(k) for k in self.required_stages
         )
 
-    def is_clearly_better_than(self, other: SearchResult) -> bool:
+    def is_clearly_better_than(self, earlier: SearchResult) -> bool:
         """Return whether this result replaces the result of an earlier start."""
-        if self.success or other.success:
-            return self.success and not other.success
-        return are_costs_clearly_lower(self.costs, other.costs)
+        if self.success or earlier.success:
+            return self.success and not earlier.success
+        return are_costs_clearly_lower(self.costs, earlier.costs)
 
 
-def are_costs_clearly_lower(costs: Iterable[float], other_costs: Iterable[float]) -> bool:
+def are_costs_clearly_lower(costs: Iterable[float], reference_costs: Iterable[float]) -> bool:
     """Return whether the first costs that differ clearly, in the order of priority, are lower."""
-    for cost, other_cost in zip(costs, other_costs, strict=True):
-        if cost < MAX_COST_RATIO * other_cost:
+    for cost, reference_cost in zip(costs, reference_costs, strict=True):
+        if cost < MAX_COST_RATIO * reference_cost:
             return True
-        if other_cost < MAX_COST_RATIO * cost:
+        if reference_cost < MAX_COST_RATIO * cost:
             return False
     return False
 

@@ -9,15 +9,13 @@ from mechanik.processor_clock import seconds_since
 from mechanik.solver.pipeline import Pipeline
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import all_solutions, nearest_solution
-from mechanik.solver.search.search_context import search_context
 from mechanik.solver.solution import Solution
 
 
 def solve_nearest(pipeline: Pipeline, request: SolveRequest) -> Solution:
     """Return the feasible solution nearest to q0; if there is none, the result of a solve from q0."""
     start_time = time.perf_counter()
-    backends, resolved = pipeline.resolve(request)
-    with search_context(backends, resolved) as context:
+    with pipeline.search_context(request) as context:
         if request.feasible is None:
             nearest_q = nearest_solution(context, rng=request.rng)
         else:

@@ -27,6 +27,7 @@ from mechanik.solver.compiled_problem import CompiledProblem, ProblemDefinition,
 from mechanik.solver.methods.method_registry import make_method, option_names, select_fallback_method
 from mechanik.solver.options import check_option_names
 from mechanik.solver.request import ResolvedRequest, SolveRequest, resolve_request
+from mechanik.solver.search.search_context import SearchContext, search_context
 from mechanik.solver.solution import Solution
 from mechanik.solver.target_writer import Targets
 from mechanik.solver.workspace import Workspace, WorkspacePool
@@ -271,6 +272,18 @@ class Pipeline:
             if not backends.compiled.is_stale:
                 self.edit_count = Frame.edit_count
         return solution
+
+    @contextmanager
+    def search_context(self, request: SolveRequest) -> Generator[SearchContext]:
+        """Provide the context of a search for several solutions of a request.
+
+        Raises:
+            InvalidOperation: the mechanism was edited inside the context.
+        """
+        backends, resolved = self.resolve(request)
+        chain_search = None if backends.chain is None else backends.chain.search_at(resolved.start)
+        with reject_edits(backends.compiled), search_context(backends.pool, resolved, chain_search) as context:
+            yield context
 
 
 @contextmanager

@@ -36,10 +36,9 @@ from mechanik.solver.methods.method_registry import make_method, option_names
 from mechanik.solver.monitor import Callback
 from mechanik.solver.nearest import solve_nearest
 from mechanik.solver.options import DofNames, Options, check_avoid_arguments, check_option_names
-from mechanik.solver.pipeline import BackendReport, Pipeline, reject_edits
+from mechanik.solver.pipeline import BackendReport, Pipeline
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import MAX_STARTS, SELF_MOTION_SAMPLES, all_solutions
-from mechanik.solver.search.search_context import search_context
 from mechanik.solver.search.solution_set import SolutionSet
 from mechanik.solver.solution import Solution, Status
 from mechanik.solver.target_writer import Targets
@@ -523,8 +522,7 @@ class Solver:
         generator = None if rng is None else as_rng(rng)
         request = SolveRequest(targets=targets, q0=q0, lock=lock, limits=limits)
         constraint = None if self._avoidance is None else self._avoidance.constraint
-        backends, resolved = self._pipeline.resolve(request)
-        with reject_edits(backends.compiled), search_context(backends, resolved) as context:
+        with self._pipeline.search_context(request) as context:
             return all_solutions(
                 context,
                 limit=limit,

@@ -16,7 +16,6 @@ import numpy as np
 
 from mechanik.motion.follow.follow_problem import FEASIBLE, IN_COLLISION, UNMET, Codes, FollowProblem, are_segments_free
 from mechanik.solver.request import SolveRequest
-from mechanik.solver.search.search_context import search_context
 from mechanik.solver.start_configurations import halton_configurations
 from mechanik.spatial.array import Array
 
@@ -64,7 +63,7 @@ def _branches_from_starts(problem: FollowProblem, s: float, q_near: Array, count
     """Up to `count` configurations (n, nq) to which descents from many starts converge."""
     solver, target = problem.solver_at(s)
     branches = np.zeros((0, problem.space.nq))
-    with search_context(*solver.pipeline.resolve(SolveRequest(targets=target, q0=q_near))) as context:
+    with solver.pipeline.search_context(SolveRequest(targets=target, q0=q_near)) as context:
         for first_start in range(0, BRANCH_STARTS, STARTS_PER_BATCH):
             starts = context.starts(first_start, STARTS_PER_BATCH, None)
             if first_start == 0:

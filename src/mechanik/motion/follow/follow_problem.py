@@ -34,7 +34,6 @@ from mechanik.solver.batch import supports_lanes
 from mechanik.solver.batch.batch_backends import goal_poses
 from mechanik.solver.options import as_bounds
 from mechanik.solver.request import SolveRequest
-from mechanik.solver.search.search_context import search_context
 from mechanik.solver.solution import Solution
 from mechanik.solver.target_writer import with_targets
 from mechanik.spatial import Pose, interpolation
@@ -306,7 +305,7 @@ class FollowProblem:
         """Compute `is_multi_turn`, `affecting_dofs` and `length_unit`, and set the other attributes of the dofs."""
         target = self.path_targets.target(float(self.s[0])) if self.path_targets.has_fixed_objectives else None
         request = SolveRequest(targets=target, q0=self.mechanism.q)
-        with search_context(*solver.pipeline.resolve(request)) as context:
+        with solver.pipeline.search_context(request) as context:
             constraints = context.constraints
             angle_columns = constraints.columns[constraints.is_shiftable]
             q = self.space.random(np.random.default_rng(0), 4)

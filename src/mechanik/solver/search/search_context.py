@@ -22,9 +22,9 @@ from mechanik.spatial import inverse
 from mechanik.spatial.array import Array
 
 if TYPE_CHECKING:
-    from mechanik.solver.pipeline import ProblemBackends
     from mechanik.solver.request import ResolvedRequest
-    from mechanik.solver.workspace import Workspace
+    from mechanik.solver.search.chain_search import ChainSearch
+    from mechanik.solver.workspace import Workspace, WorkspacePool
 
 DescentFunction = Callable[[Array], tuple[Array, Mask]]
 """Function from starts (K, nq) to the end points (K, nq) of descents, and whether all constraints hold there (K,)."""
@@ -131,14 +131,17 @@ class SearchContext:
 
 
 @contextmanager
-def search_context(backends: ProblemBackends, request: ResolvedRequest) -> Generator[SearchContext]:
+def search_context(
+    pool: WorkspacePool, request: ResolvedRequest, chain_search: ChainSearch | None
+) -> Generator[SearchContext]:
     """Provide the context of a search for the targets of a request, with a workspace of its own.
 
     Args:
-        backends: backends of the problem of the request.
+        pool: workspaces of the problem of the request.
         request: the request; its start is the reference of the search.
+        chain_search: the chain kernel for the values of the locked joints at the start; None if it does not fit.
     """
-    compiled, objectives = backends.compiled, request.objectives
+    compiled, objectives = request.compiled, request.objectives
     mechanism, length_unit = compiled.mechanism, compiled.problem.length_unit
     start, locked_dofs = request.start.copy(), request.locked_dofs.copy()
     lower, upper = request.bounds
@@ -147,7 +150,7 @@ def search_context(backends: ProblemBackends, request: ResolvedRequest) -> Gener
     for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
         if is_moving[v] and lower[k] == upper[k]:  # equal limits lock a dof
             start[k], is_moving[v], locked_dofs[v] = lower[k], False, True
-    with backends.pool.loaded(request) as workspace:
+    with pool.loaded(request) as workspace:
         # the results of these depend on the mechanism and on the structure of the targets alone
         cache: dict[str, Any] = workspace.parts[0].cache if workspace.parts else {}
         if INFLUENCE_KEY not in cache:
@@ -157,7 +160,7 @@ def search_context(backends: ProblemBackends, request: ResolvedRequest) -> Gener
         is_moving &= cache[INFLUENCE_KEY]
         constraints = ConstraintSystem(mechanism, objectives, is_moving, (lower, upper), length_unit)
         form, X_world_link = _find_closed_form(request, constraints, cache)
-        descend_within = _chain_descent(backends, request)
+        descend_within = _chain_descent(chain_search, request)
         if descend_within is None:
             descend_within = make_descent_function(workspace, (lower, upper), locked_dofs)
         wide_limits = _limits_with_free_angles(constraints)
@@ -169,14 +172,12 @@ def search_context(backends: ProblemBackends, request: ResolvedRequest) -> Gener
         )
 
 
-def _chain_descent(backends: ProblemBackends, request: ResolvedRequest) -> DescentFunction | None:
+def _chain_descent(chain_search: ChainSearch | None, request: ResolvedRequest) -> DescentFunction | None:
     """Return the descent function of the chain kernel for the targets of a request; None if it does not fit."""
-    chain = backends.chain
-    X = None if chain is None else chain.search.chain.target(request.relations[0])
-    if chain is None or X is None or request.restricts_dofs:
+    if chain_search is None or request.restricts_dofs:
         return None
-    search = chain.search_at(request.start)
-    return lambda starts: search.solve_from_starts(X, starts)[:2]
+    X = chain_search.chain.target(request.relations[0])
+    return None if X is None else lambda starts: chain_search.solve_from_starts(X, starts)[:2]
 
 
 def _limits_with_free_angles(constraints: ConstraintSystem) -> tuple[Array, Array]:
