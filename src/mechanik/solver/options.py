@@ -51,6 +51,10 @@ class Options:
             length of the mechanism. 0: never.
         smallest_gradient: gradient relative to the error; below this a level is at a minimum and ends with status
             CLOSEST.
+        divergence_threshold: an attempt ends with status DIVERGED, at its best configuration so far, once the norm of
+            its weighted residual is above this multiple of the norm at its start; 1 or more. Infinite: only once the
+            norm is not finite. Used by methods whose steps can increase the error (`Method.can_diverge`), before they
+            meet the required objectives.
         position_weight, rotation_weight: factors on all length errors and on all angle errors.
         rest_factor: share of the distance to the rest pose that a solve covers, 0 to 1.
     """
@@ -62,6 +66,7 @@ class Options:
     angle_tolerance: float = 1e-6
     smallest_step: float = 0.0
     smallest_gradient: float = 1e-8
+    divergence_threshold: float = math.inf
     position_weight: float = 1.0
     rotation_weight: float = 1.0
     rest_factor: float = 1.0
@@ -91,6 +96,8 @@ class Options:
         for name in ("max_seconds", "smallest_step", "smallest_gradient", "rest_factor"):
             if not as_number(getattr(self, name), name, allow_infinite=True) >= 0:
                 raise LimitsError(f"{name} cannot be below 0, but is {getattr(self, name)!r}")
+        if not as_number(self.divergence_threshold, "divergence_threshold", allow_infinite=True) >= 1:
+            raise LimitsError(f"divergence_threshold must be 1 or more, not {self.divergence_threshold!r}")
         if self.rest_factor > 1:
             raise LimitsError(f"rest_factor must be from 0 to 1, not {self.rest_factor!r}")
 

@@ -37,7 +37,7 @@ class Status(Enum):
     TIMEOUT = "not reached: the limit of iterations or of time ended the search"
     NOT_CLOSED = "not reached: a loop is not closed, or a joint constraint does not hold"
     STOPPED = "the caller stopped the search"
-    DIVERGED = "the error is not a finite number"
+    DIVERGED = "not reached: the error grew beyond the divergence threshold, or is not a finite number"
     BAD_TARGET = "the target of this row is not finite or not valid"
     PENDING = "not solved yet"
     BAD_START = "the start of this row is not finite, or has a quaternion of length zero"

@@ -27,7 +27,7 @@ chain_kernel = kernel_module("chain_kernel")
 
 MIN_CHAIN_SECONDS = 2e-3
 """s: with less time the chain kernel is not used, since it does not check the clock and takes up to 1 ms."""
-SUPPORTED_CHANGES = frozenset(("restarts", "max_seconds"))
+SUPPORTED_CHANGES = frozenset(("restarts", "max_seconds", "divergence_threshold"))
 """Options that a call may change."""
 
 PreparedCall = Callable[[Any, Any], "Solution | Partial | None"]
@@ -130,6 +130,7 @@ def make_chain_backend(compiled: CompiledProblem) -> tuple[ChainBackend | None, 
     supported_options = Options(
         restarts=options.restarts, position_weight=options.position_weight, rotation_weight=options.rotation_weight,
         tolerance=options.tolerance, angle_tolerance=options.angle_tolerance, max_seconds=options.max_seconds,
+        divergence_threshold=options.divergence_threshold,
     )  # fmt: skip
     if not is_default_method(definition.method):
         return None, "it supports only the default method with its default options"

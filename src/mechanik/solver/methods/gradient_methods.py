@@ -439,6 +439,7 @@ class LimitedMemoryBFGS(Method):
         " (1980)"
     )
     default_iterations: ClassVar[int] = 500
+    can_diverge: ClassVar[bool] = False
 
     m: int = 10
     largest_step: float = 0.4

@@ -471,6 +471,7 @@ class Newton(Method):
         " Robotics Research, 2013 (Klampt); J. E. Dennis and R. B. Schnabel, Numerical methods for unconstrained"
         " optimization and nonlinear equations, Prentice-Hall, 1983"
     )
+    can_diverge: ClassVar[bool] = False
 
     damping: float = 0.01
     step_max: float = 10.0

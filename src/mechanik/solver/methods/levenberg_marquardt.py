@@ -53,6 +53,7 @@ class LevenbergMarquardt(Method):
     default_iterations: ClassVar[int] = 100
     supports_soft_objectives: ClassVar[bool] = True
     supports_levels: ClassVar[bool] = True
+    can_diverge: ClassVar[bool] = False
     is_compiled: ClassVar[bool] = True
 
     damping: float | None = None

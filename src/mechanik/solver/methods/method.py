@@ -47,6 +47,8 @@ class Method(ABC):
             objectives allow.
         supports_loops: whether closures may be part of the residual. Loops are then closed together with the goals.
         supports_levels: whether the method supports priority levels.
+        can_diverge: whether steps can increase the error against the intent of the method, so that
+            `Options.divergence_threshold` applies.
         is_compiled: whether the general kernel runs the whole search, with the options of `kernel_options`.
 
     Example:
@@ -70,6 +72,7 @@ class Method(ABC):
     supports_soft_objectives: ClassVar[bool] = False
     supports_loops: ClassVar[bool] = True
     supports_levels: ClassVar[bool] = False
+    can_diverge: ClassVar[bool] = True
     is_compiled: ClassVar[bool] = False
 
     @abstractmethod
@@ -207,6 +210,7 @@ def run_method(
     problem.set_configuration(q0)
     was_clamped = not np.array_equal(problem.x[:nq], q0)
     best_x, best_merit = problem.x.copy(), _merit(problem)
+    divergence_cost = options.divergence_threshold**2 * problem.cost if method.can_diverge else math.inf
     iterations, idle_iterations, status = 0, 0, CONVERGED
     generator = method.iterate(problem)  # `next` returns the generator itself at the end of the iterations
     while not problem.is_met or (uses_soft_objectives and idle_iterations < SOFT_PATIENCE_ITERATIONS):
@@ -219,7 +223,7 @@ def run_method(
             break
         iterations += 1
         monitor.record(problem.x[:nq], problem.cost)
-        if not problem.cost < math.inf:
+        if not problem.cost < math.inf or (problem.cost > divergence_cost and best_merit[0] and not problem.is_met):
             status = DIVERGED
             break
         merit = _merit(problem)
@@ -250,9 +254,10 @@ def _merit(problem: LeastSquaresProblem) -> tuple[bool, float]:
 def _final_status(problem: LeastSquaresProblem, status: float, options: Options) -> float:
     """Return the final status of an attempt that does not meet the problem.
 
-    It is NOT_CLOSED if a loop is not closed, CLOSEST at a stationary point, and otherwise `status`.
+    It is DIVERGED if the attempt diverged, NOT_CLOSED if a loop is not closed, CLOSEST at a stationary point, and
+    otherwise `status`.
     """
-    if not problem.are_loops_closed():
+    if status != DIVERGED and not problem.are_loops_closed():
         return NOT_CLOSED
     if status in (STALLED, TIMEOUT):
         max_gradient = np.abs(problem.reduced_gradient()).max(initial=0.0)

@@ -120,6 +120,7 @@ class Annealing(Method):
         "S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, Optimization by simulated annealing, Science 220 (1983)"
     )
     default_iterations: ClassVar[int] = 200
+    can_diverge: ClassVar[bool] = False
 
     local: str | Method = "lm"
     temperature: float = 2.0 * math.pi
@@ -128,7 +129,7 @@ class Annealing(Method):
     descent: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(local_method(self.local), Annealing):
+        if local_method(self.local).name == self.name:
             raise LimitsError("local must be another method than annealing, such as 'lm' or 'ccd'")
         if isinstance(self.temperature, str | bool) or not as_number(self.temperature, "temperature") > 0:
             raise LimitsError(f"temperature must be a number above 0, not {self.temperature!r}")
@@ -329,6 +330,7 @@ class Evolution(Method):
         " multi-goal manipulation tasks, ICRA 2018"
     )
     default_iterations: ClassVar[int] = 100
+    can_diverge: ClassVar[bool] = False
 
     population: int = 16
     elites: int = 3
@@ -337,7 +339,7 @@ class Evolution(Method):
     patience: int = 2
 
     def __post_init__(self) -> None:
-        if isinstance(local_method(self.local), Evolution):
+        if local_method(self.local).name == self.name:
             raise LimitsError("local must be another method than evolution, such as 'lm' or 'lbfgsb'")
         check_count(self.population, "population", 3)
         for name in ("elites", "patience") if self.descent is None else ("elites", "descent", "patience"):
