@@ -56,6 +56,8 @@ class Subproblem:
         required_row_count: number of residual rows of required objectives, without rows with bands.
         passive_spherical_v: first index in v of each passive spherical joint, whose rotation is computed from a
             closure after the solve.
+        row_units: unit of each residual row, m, rad or the unit of a function: a row of the packed tables times its
+            unit has only the weights of the user.
 
     Example:
         >>> from mechanik.problem import ProblemSettings, compile_problem
@@ -73,6 +75,7 @@ class Subproblem:
     moving_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]]
     required_row_count: int = 0
     passive_spherical_v: tuple[int, ...] = ()
+    row_units: tuple[float, ...] = ()
 
     @property
     def required_stages(self) -> tuple[int, ...]:
@@ -262,6 +265,7 @@ def compile_problem(
                     if entries[k][2] >= 0 and not entries[k][1] and not blocks[k].has_bands
                 ),
                 passive_spherical_v=tuple(joint.v for joint in group_sphericals),
+                row_units=tuple(unit for k in sorted_group for unit in blocks[k].row_units),
             )
         )
     joint_constraints = mechanism.joint_constraints

@@ -205,6 +205,15 @@ class ResidualBlock:
         return (-math.inf if lower is None else float(lower[row])), (math.inf if upper is None else float(upper[row]))
 
     @property
+    def row_units(self) -> list[float]:
+        """Unit of each row in m, rad or the unit of a function: a row times its unit has only the weights of the user.
+
+        Kernels use other units than m and rad to make rows comparable.
+        """
+        user_weights = (self.length_weight if is_length else self.angle_weight for is_length in self.is_length)
+        return [user_weight / weight for user_weight, weight in zip(user_weights, self.weights, strict=True)]
+
+    @property
     def mask(self) -> int:
         """Bit mask of the rows, as the kernel reads it."""
         if self.relation.kind is RelationKind.FUNCTION:

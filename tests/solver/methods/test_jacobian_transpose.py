@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy_descent import compare_iterates, is_blocked, step_bounds
 from numpy_steps import cases, compare_steps, iterates
+from scipy.spatial.transform import Rotation
 
 import mechanik as mk
 
@@ -29,11 +30,71 @@ def test_each_iterate_is_the_optimal_step_from_its_predecessor(case, relaxation)
 def test_each_iterate_is_the_fixed_step_from_its_predecessor(case):
     def iterates_from(plain, q):
         while True:
-            e, J = plain.residual_and_jacobian(q)
-            q = plain.move(q, -0.05 * J.T @ e)
+            step = np.zeros(plain.mechanism.nv)
+            for goal in case.goals:
+                step -= 0.02 * goal.weight**2 * goal.jacobian(plain.mechanism, q).T @ goal.residual(plain.mechanism, q)
+            q = plain.mechanism.clamp(plain.mechanism.integrate(q, step))
             yield q
 
-    assert compare_iterates(case, "jacobian_transpose", iterates_from, step=0.05) > 0
+    assert compare_iterates(case, "jacobian_transpose", iterates_from, step=0.02) > 0
+
+
+def modified_dh(rows, q):
+    """The frames (n, 4, 4) of joints with modified DH rows (d, a, alpha, theta), written out: Rx Tx Rz Tz."""
+    X, frames = np.eye(4), []
+    for (d, a, alpha, theta), angle in zip(rows, q, strict=True):
+        ca, sa, ct, st = np.cos(alpha), np.sin(alpha), np.cos(theta + angle), np.sin(theta + angle)
+        X = X @ np.array(
+            [[ct, -st, 0, a], [st * ca, ct * ca, -sa, -d * sa], [st * sa, ct * sa, ca, d * ca], [0, 0, 0, 1]]
+        )
+        frames.append(X)
+    return np.array(frames)
+
+
+DH_ROWS = np.array(
+    [[5, 0, -90, 0], [0, 2, 90, 125], [0, 15, 0, -35], [15, 2, 90, 0], [0, 0, -90, 90], [2, 0, -90, 0]], dtype=float
+)
+"""d, a (here in cm), alpha and theta of the six-joint arm of the well-known demonstration program."""
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.01])
+@pytest.mark.parametrize("is_pose", [False, True])
+def test_the_fixed_step_is_the_update_of_the_original_method(unit, is_pose):
+    """Its residual had lengths relative to the size of the arm. Now: q + alpha J'e, columns of J (z x (p - p_i), z)."""
+    rows = DH_ROWS * [unit, unit, np.pi / 180, np.pi / 180]
+    arm = mk.from_dh(rows, convention="modified", columns="d a alpha theta", degrees=False)
+    tool, rng, alpha = list(arm.links)[-1], np.random.default_rng(1), 0.05 if unit < 1 else 1e-4
+    for _ in range(5):
+        q = rng.uniform(-2, 2, 6)
+        target = modified_dh(rows, q + rng.uniform(-0.4, 0.4, 6))[-1]
+        goal = mk.PoseGoal(tool, target) if is_pose else mk.PositionGoal(tool, target[:3, 3])
+        solver, seen = mk.Solver(arm, goal, solver="jacobian_transpose", step=alpha), []
+        solver.solve(q0=q, max_iterations=20, callback=lambda iterate, seen=seen: seen.append(iterate.q))
+        assert len(seen) == 20
+        for q_solver in seen:
+            frames = modified_dh(rows, q)
+            z, p, p_tool = frames[:, :3, 2], frames[:, :3, 3], frames[-1, :3, 3]
+            e, J = target[:3, 3] - p_tool, np.cross(z, p_tool - p).T
+            if is_pose:
+                e = np.concatenate([e, Rotation.from_matrix(target[:3, :3] @ frames[-1, :3, :3].T).as_rotvec()])
+                J = np.concatenate([J, z.T])
+            q = q + alpha * J.T @ e
+            np.testing.assert_allclose(q_solver, q, rtol=0, atol=1e-12)
+
+
+def test_the_fixed_step_has_the_unit_of_each_joint():
+    """A revolute and a prismatic joint in polar coordinates: J = [[-r s, c], [r c, s]]."""
+    builder = mk.Builder("polar arm")
+    builder.revolute("angle", "base", "beam", axis="z")
+    builder.prismatic("radius", "beam", "slide", axis="x")
+    builder.fixed("end", "slide", "tip", at=(2, 0, 0))
+    target, q, seen = np.array([1.0, 2.5]), np.array([0.2, 1.0]), []
+    solver = mk.Solver(builder.build(), mk.PositionGoal("tip", [*target, 0]), solver="jacobian_transpose", step=0.05)
+    solver.solve(q0=q, max_iterations=10, callback=lambda iterate: seen.append(iterate.q))
+    for q_solver in seen:
+        c, s, r = np.cos(q[0]), np.sin(q[0]), q[1] + 2
+        q = q + 0.05 * np.array([[-r * s, c], [r * c, s]]).T @ (target - r * np.array([c, s]))
+        np.testing.assert_allclose(q_solver, q, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)

@@ -91,6 +91,7 @@ class GradientAndBounds:
 
     Args:
         differences: finite differences that replace the Jacobian; None: the Jacobian is used.
+        squared_row_units: (m,), factors on the squares of the rows in the cost; None: 1.
 
     Attributes:
         gradient: gradient of half the cost, (n,).
@@ -98,18 +99,25 @@ class GradientAndBounds:
             locked columns.
     """
 
-    __slots__ = ("_differences", "_problem", "_tables", "gradient", "lower_step", "upper_step")
+    __slots__ = ("_differences", "_problem", "_squared_row_units", "_tables", "gradient", "lower_step", "upper_step")
 
-    def __init__(self, problem: LeastSquaresProblem, differences: FiniteDifferenceGradient | None = None) -> None:
-        self._problem, self._differences = problem, differences
+    def __init__(
+        self,
+        problem: LeastSquaresProblem,
+        differences: FiniteDifferenceGradient | None = None,
+        squared_row_units: Array | None = None,
+    ) -> None:
+        self._problem, self._differences, self._squared_row_units = problem, differences, squared_row_units
         self._tables = problem.subproblem.packed.ints, problem.subproblem.packed.floats
         self.gradient, self.lower_step, self.upper_step = np.zeros(problem.n), np.zeros(problem.n), np.zeros(problem.n)
 
     def update(self) -> None:
         """Evaluate the gradient and the range of steps at the present state of the problem."""
-        problem = self._problem
+        problem, residual = self._problem, self._problem.residual
+        if self._squared_row_units is not None:
+            residual = residual * self._squared_row_units
         gradient_kernel.gradient_and_bounds(
-            *self._tables, problem.residual, problem.jacobian, self.gradient, self.lower_step, self.upper_step
+            *self._tables, residual, problem.jacobian, self.gradient, self.lower_step, self.upper_step
         )
         if self._differences is not None:
             self._differences.write(self.gradient)
@@ -124,7 +132,10 @@ class JacobianTranspose(Method):
 
     Attributes:
         step: alpha in the papers. "optimal": the best length for a linear mechanism, Buss 2009, section 5. A number:
-            fixed factor on J'e, the gradient of half the cost; with a large value the steps oscillate.
+            the update of the original method, q + alpha J'e, with e and J in m and rad (weighted, if objectives or dofs
+            have weights). Textbook programs often use 0.05. With a large value the steps oscillate or diverge; see
+            `Options.divergence_threshold`. Programs that use differences of Euler angles as rotation errors have the
+            same update for positions only; such differences are no gradient, so they can be unstable.
         relaxation: factor on the optimal length, above 0 and below 2. With 1, steps soon alternate between two
             directions; a slightly smaller value needs half as many steps (Raydan and Svaiter 2002). Not used if `step`
             is a number.
@@ -151,8 +162,10 @@ class JacobianTranspose(Method):
             raise LimitsError(f"relaxation must be above 0 and below 2, not {self.relaxation!r}")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        gradient_and_bounds = GradientAndBounds(problem)
-        alpha = OPTIMAL_LENGTH if isinstance(self.step, str) else float(self.step)
+        is_fixed = not isinstance(self.step, str)
+        gradient_and_bounds = GradientAndBounds(problem, squared_row_units=problem.row_units**2 if is_fixed else None)
+        alpha = float(self.step) if is_fixed else OPTIMAL_LENGTH
+        squared_column_units = problem.column_units**2
         while True:
             gradient_and_bounds.update()
             gradient, low, high = (
@@ -165,6 +178,8 @@ class JacobianTranspose(Method):
             )
             if length == 0.0:
                 return
+            if is_fixed:
+                problem.step /= squared_column_units
             problem.advance()
             yield
 

@@ -57,6 +57,9 @@ class LeastSquaresProblem:
         column_x: index in x of each column, (n,); negative for the columns of spherical joints.
         scale: change of x for a unit of each column, (n,): 1 rad or the characteristic length in m, times the mobility
             weight of the dof.
+        row_units: unit of each row of `residual`, (m,): a row times its unit is in m or rad, with the weights of the
+            user.
+        column_units: unit of each column, (n,): 1 rad or the characteristic length in m, without mobility weights.
         scalar_columns: mask of the columns of scalar dofs, (n,); False for spherical joints.
         q_lower, q_upper: limits of this solve, (nq,).
         deadline: time of `time.perf_counter`, s; methods with long iterations check the deadline.
@@ -103,6 +106,9 @@ class LeastSquaresProblem:
         self._full_step: Array = packed.step
         self.column_x: np.ndarray[Any, Any] = packed.column_x_indices[:n]
         self.scale: Array = packed.column_scales[:n]
+        self.row_units: Array = np.array(subproblem.row_units[:m])
+        is_rotation = problem.tree.rotates[packed.columns[packed.columns >= 0]]
+        self.column_units: Array = np.where(is_rotation, 1.0, problem.length_unit)
         self._lower_bounds, self._upper_bounds = (bounds[:n] for bounds in packed.column_bounds)
         self.scalar_columns = self.column_x >= 0
         self.cost, self.is_met, self.deadline = np.inf, False, np.inf
