@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mechanik.errors import DoFError, InvalidArgument, NotARotation, NotFinite, ShapeError, StructureError
-from mechanik.spatial import Pose, as_pose_matrix, quaternion, rotation, translation
+from mechanik.spatial import Pose, as_pose_matrix, from_position_wxyz, quaternion, rotation, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.rotation import is_rotation
 from mechanik.spatial.vector_math import unit
@@ -84,7 +84,7 @@ AxisLike = Literal["x", "y", "z", "-x", "-y", "-z"] | ArrayLike
 
 
 def as_point_or_pose(point_or_pose: ArrayLike | Pose | None, label: str) -> Array:
-    """Convert a point (3,) or a pose to a pose matrix (4, 4); None is the identity.
+    """Convert a point (3,), or a pose in a form of `as_single_pose`, to a pose matrix (4, 4); None is the identity.
 
     Raises:
         ShapeError: the argument is neither a point nor a pose.
@@ -93,17 +93,15 @@ def as_point_or_pose(point_or_pose: ArrayLike | Pose | None, label: str) -> Arra
     """
     if point_or_pose is None:
         return np.eye(4)
-    try:
-        shape = np.shape(point_or_pose)
-    except ValueError:
-        shape = ()
-    if isinstance(point_or_pose, Pose):
-        return point_or_pose.matrix
+    shape = shape_of(point_or_pose)
     if shape == (3,):
         return translation(as_vector(point_or_pose, 3, f"position of {label!r}"))
-    if shape != (4, 4):
-        raise ShapeError(f"position of {label!r} must be a point (3,) or a pose (4, 4), not {point_or_pose!r}")
-    return as_pose_matrix(point_or_pose, f"pose of {label!r}")
+    if shape not in ((4, 4), (7,)):
+        raise ShapeError(
+            f"position of {label!r} must be a point (3,) or a pose, (4, 4) or (7,) as position and wxyz, "
+            f"not {point_or_pose!r}"
+        )
+    return np.array(as_single_pose(point_or_pose, f"pose of {label!r}"))
 
 
 def as_axes_wxyz(axis: AxisLike, label: str) -> Array:
@@ -182,31 +180,57 @@ def as_quaternion(wxyz: ArrayLike, label: str) -> Array:
     return read_only(quaternion.normalize(values))
 
 
+def matrix_of(value: Any) -> Any:
+    """Return the matrix of a pose or rotation object; other values are returned unchanged.
+
+    The objects are a `Pose`, and those of other libraries, which are not imported: `Rotation` and `RigidTransform` of
+    scipy (and others with `as_matrix()`), and `SE3` of Pinocchio (`homogeneous`).
+    """
+    if isinstance(value, np.ndarray | list | tuple):
+        return value  # type: ignore[return-value]
+    if isinstance(value, Pose):
+        return value.matrix
+    as_matrix = getattr(value, "as_matrix", None)
+    return as_matrix() if callable(as_matrix) else getattr(value, "homogeneous", value)
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of an array-like value, or of the matrix of a pose or rotation object; () for other values."""
+    try:
+        return np.shape(matrix_of(value))
+    except ValueError:  # lists of different lengths
+        return ()
+
+
+ROTATION_FORMS = "a rotation (3, 3), a quaternion wxyz (4,), a rotation object, or a pose"
+"""Forms of a rotation, for messages."""
+
+
 def as_rotation_matrix(rotation: ArrayLike | Pose, label: str) -> Array:
-    """Return a read-only rotation matrix (3, 3) from a matrix, a quaternion wxyz (4,), a pose (4, 4) or a `Pose`.
+    """Return a read-only rotation matrix (3, 3).
+
+    Args:
+        rotation: (3, 3), a quaternion wxyz (4,), an object as for `matrix_of`, or a pose in a form of `as_single_pose`,
+            whose position is ignored.
+        label: subject of error messages.
 
     Raises:
-        ShapeError: the argument has another shape.
+        ShapeError: the argument has another form.
         NotFinite: a number is not finite.
         NotARotation: the matrix or the quaternion is not a rotation.
     """
     if isinstance(rotation, Pose):
         return read_only(quaternion.to_matrix(rotation.wxyz))
     try:
-        R = np.array(rotation, dtype=np.float64)
+        R = np.array(matrix_of(rotation), dtype=np.float64)
     except (TypeError, ValueError):
-        raise ShapeError(
-            f"{label} must be a rotation matrix (3, 3), a quaternion wxyz (4,) or a pose (4, 4), not {rotation!r}"
-        ) from None
+        raise ShapeError(f"{label} must be {ROTATION_FORMS}, not {rotation!r}") from None
     if R.shape == (4,):
         return read_only(quaternion.to_matrix(as_quaternion(R, label)))
-    if R.shape == (4, 4):
+    if R.shape in ((4, 4), (7,)):
         return read_only(as_single_pose(R, label)[:3, :3].copy())
     if R.shape != (3, 3):
-        raise ShapeError(
-            f"{label} must be a rotation matrix (3, 3), a quaternion wxyz (4,) or a pose (4, 4), "
-            f"not an array of shape {R.shape}"
-        )
+        raise ShapeError(f"{label} must be {ROTATION_FORMS}, not an array of shape {R.shape}")
     if not np.isfinite(R).all():
         raise NotFinite(f"{label} has an entry that is not finite")
     if not is_rotation(R, 1e-6):
@@ -217,7 +241,11 @@ def as_rotation_matrix(rotation: ArrayLike | Pose, label: str) -> Array:
 
 
 def as_single_pose(pose: ArrayLike | Pose, label: str) -> Array:
-    """Return a read-only pose (4, 4) from a `Pose` or a matrix.
+    """Return a read-only pose (4, 4).
+
+    Args:
+        pose: (4, 4), position and quaternion wxyz (7,), or an object as for `matrix_of`.
+        label: subject of error messages.
 
     Raises:
         ShapeError: the argument is not one pose.
@@ -226,7 +254,14 @@ def as_single_pose(pose: ArrayLike | Pose, label: str) -> Array:
     """
     if isinstance(pose, Pose):
         return read_only(pose.matrix)
-    X = np.array(as_pose_matrix(pose, label))
+    values = matrix_of(pose)
+    shape = shape_of(values)
+    if shape == (7,):
+        numbers = as_vector(values, 7, label)
+        return read_only(from_position_wxyz(numbers[:3], as_quaternion(numbers[3:], f"quaternion of {label}")))
+    if shape == (3, 3):
+        raise ShapeError(f"{label} is a rotation without a position; give a pose, as in mk.Pose(position, rpy=...)")
+    X = np.array(as_pose_matrix(values, label))
     if X.ndim != 2:
         raise ShapeError(f"{label} must be one pose of shape (4, 4), not a batch of shape {X.shape}")
     return read_only(X)

@@ -77,6 +77,7 @@ CASES = {
     "quaternion.angle_between": (quaternion.angle_between, (Q, 1), (P, 1)),
     "euler.matrix_from_euler": (partial(euler.matrix_from_euler, **ZYX), (W, 1)),
     "quaternion.from_euler": (partial(quaternion.from_euler, **XYX), (W, 1)),
+    "quaternion.from_rpy": (quaternion.from_rpy, (W, 1)),
     "euler.euler_from_matrix": (partial(euler.euler_from_matrix, **ZYX), (LOCKED, 2)),
     "euler.euler_from_matrix_proper": (partial(euler.euler_from_matrix, **XYX), (R, 2)),
     "euler.near": (lambda R, near: euler.euler_from_matrix(R, **ZYX, near=near), (LOCKED, 2), (9 * V, 1)),

@@ -34,7 +34,16 @@ from mechanik.objectives.pose_constraints import (
 from mechanik.objectives.relation import Relation
 from mechanik.spatial import Pose, make_pose, quaternion
 from mechanik.spatial.array import Array, ArrayLike
-from mechanik.validation import as_number, as_point, as_quaternion, as_rng, as_single_pose
+from mechanik.validation import (
+    as_number,
+    as_point,
+    as_quaternion,
+    as_rng,
+    as_rotation_matrix,
+    as_single_pose,
+    as_vector,
+    shape_of,
+)
 
 if TYPE_CHECKING:
     from mechanik.model.mechanism import Mechanism
@@ -116,34 +125,52 @@ class LinkGoal(Objective):
         position, rotation = self._effective_constraints()
         return pose_constraint_relations(position, rotation, a=a, b=b, weight=self.weight)
 
-    def with_target(self, target: ArrayLike | Pose) -> Self:
+    def with_target(
+        self,
+        target: ArrayLike | Pose | None = None,
+        *,
+        position: ArrayLike | None = None,
+        wxyz: ArrayLike | None = None,
+        rpy: ArrayLike | None = None,
+    ) -> Self:
         """Return the same goal with another target.
 
         Args:
             target: a point (3,), if the position is constrained: directions and rotation stay. A pose, if the rotation
                 is a `FixedRotation`: it replaces position and rotation. Without a position constraint, a rotation
-                (3, 3) or a quaternion wxyz (4,) for `FixedRotation`, a direction (3,) for the other constraints.
+                for `FixedRotation`, a direction (3,) for the other constraints. Poses and rotations may have the forms
+                that `PoseGoal` and `OrientationGoal` take.
+            position, wxyz, rpy: instead of `target`, as for `PoseGoal`.
 
         Raises:
             ObjectiveError, ShapeError: the target does not fit the constraints.
         """
-        shape = (4, 4) if isinstance(target, Pose) else np.shape(target)
-        position, rotation = self.position, self.rotation
-        if position is not None and shape == (3,):
-            return self._copy_with(position=position.with_target(target))
-        if shape == (4, 4) and isinstance(rotation, FixedRotation):
-            X = as_single_pose(target, f"target of {self._label}")
-            new_rotation = FixedRotation(X[:3, :3], rotation.local)
+        named = named_target(f"target of {self._label}", position, wxyz, rpy)
+        if (target is None) == (named is None):
+            raise ObjectiveError(f"{self._label} needs one new target: give target, or position, wxyz or rpy by name")
+        given: ArrayLike | Pose = named if target is None else target  # type: ignore[assignment]
+        shape = shape_of(given)
+        own_position, own_rotation = self.position, self.rotation
+        if own_position is not None and shape == (3,):
+            return self._copy_with(position=own_position.with_target(given))  # type: ignore[arg-type]
+        if shape in ((4, 4), (7,)) and isinstance(own_rotation, FixedRotation):
+            X = as_single_pose(given, f"target of {self._label}")
+            new_rotation = FixedRotation(X[:3, :3], own_rotation.local)
             return self._copy_with(
-                position=None if position is None else position.with_target(X[:3, 3]), rotation=new_rotation
+                position=None if own_position is None else own_position.with_target(X[:3, 3]), rotation=new_rotation
             )
-        if position is None and isinstance(rotation, FixedRotation):
-            return self._copy_with(rotation=FixedRotation(target, rotation.local))
-        if position is None and rotation is not None and shape == (3,):
-            return self._copy_with(rotation=type(rotation)(target, rotation.local))
-        expected = "a pose, or a point" if isinstance(rotation, FixedRotation) else "a point"
-        if position is None:
+        if own_position is None and isinstance(own_rotation, FixedRotation):
+            return self._copy_with(rotation=FixedRotation(given, own_rotation.local))
+        if own_position is None and own_rotation is not None and shape == (3,):
+            return self._copy_with(rotation=type(own_rotation)(given, own_rotation.local))  # type: ignore[arg-type]
+        expected = "a pose, or a point" if isinstance(own_rotation, FixedRotation) else "a point"
+        if own_position is None:
             expected = "a direction"
+        if shape in ((3, 3), (4,)) and isinstance(own_rotation, FixedRotation):
+            raise ObjectiveError(
+                f"target of {self._label} must be {expected}, not a rotation without a position; "
+                "give position=... with rpy=... or wxyz=..."
+            )
         raise ObjectiveError(f"target of {self._label} must be {expected}, not an array of shape {shape}")
 
     # ---- transforms and poses that meet the goal --------------------------------------------
@@ -310,14 +337,17 @@ class OrientationGoal(LinkGoal):
 
     Args:
         link: name of the link, or a `Link`.
-        target: a quaternion wxyz (4,), a rotation (3, 3), or a pose, whose position is ignored; in the world, or in the
-            link `relative_to`.
+        target: a quaternion wxyz (4,), a rotation (3, 3), a `Rotation` of scipy, or a pose, whose position is ignored;
+            in the world, or in the link `relative_to`.
         at: rotation of a tool in the link, in the same forms; default: the link's own axes.
+        rpy: instead of `target`, roll, pitch and yaw (3,), rad: rotations about the fixed axes x, y and z, in this
+            order.
         relative_to: link in whose frame the target is given; None: the world.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
         NotARotation: `target` or `at` is not a rotation.
+        ObjectiveError: not exactly one of `target` and `rpy` is given.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -331,13 +361,18 @@ class OrientationGoal(LinkGoal):
     def __init__(
         self,
         link: str | Link,
-        target: ArrayLike | Pose,
+        target: ArrayLike | Pose | None = None,
         at: ArrayLike | Pose = (1.0, 0.0, 0.0, 0.0),
         *,
+        rpy: ArrayLike | None = None,
         relative_to: str | Link | None = None,
         **options: Unpack[ObjectiveOptions],
     ) -> None:
-        super().__init__(link, rotation=FixedRotation(target, at), relative_to=relative_to, **options)
+        if (target is None) == (rpy is None):
+            raise ObjectiveError("an OrientationGoal needs either a target or rpy=...")
+        rotation = target if rpy is None else named_target("an OrientationGoal", rpy=rpy)
+        assert rotation is not None
+        super().__init__(link, rotation=FixedRotation(rotation, at), relative_to=relative_to, **options)
 
 
 class AxisGoal(LinkGoal):
@@ -538,9 +573,11 @@ class PoseGoal(LinkGoal):
 
     Args:
         link: name of the link, or a `Link`.
-        target: a `Pose` or (4, 4), in the world, or in the link `relative_to`.
-        position, wxyz: the target as a point (3,), m, and a quaternion (4,), instead of `target`. A missing part is the
-            origin or the identity.
+        target: a pose, in the world, or in the link `relative_to`: (4, 4), position and quaternion wxyz (7,), a `Pose`,
+            an `SE3` of Pinocchio; or a rotation, if `position` is given.
+        position: instead of `target`, a point (3,), m; default: the origin.
+        wxyz, rpy: with `position`, a quaternion (4,); or roll, pitch and yaw (3,), rad, which are rotations about the
+            fixed axes x, y and z, in this order. Default: no rotation.
         at: X_link_tool: a `Pose`, (4, 4), or a point (3,); default: the frame of the link.
         dof: constrained dofs, one or more of X Y Z EX EY EZ. The other dofs are free: the link may move relative
             to the target as by a joint with these free dofs, whose motion is T(x, y, z) Rz Ry Rx.
@@ -549,7 +586,7 @@ class PoseGoal(LinkGoal):
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: no target is given, or the target is given in both forms.
+        ObjectiveError: no target is given, it is given in two forms, or it is a rotation without a position.
         DoFError: no dof is constrained, or `dof` or `axes` is invalid.
         NotARotation: `target`, `wxyz` or `at` does not have a valid rotation.
 
@@ -570,13 +607,15 @@ class PoseGoal(LinkGoal):
         *,
         position: ArrayLike | None = None,
         wxyz: ArrayLike | None = None,
+        rpy: ArrayLike | None = None,
         at: ArrayLike | Pose | None = None,
         dof: Iterable[DoFLike] | DoFLike = ALL_DOFS,
         axes: Literal["goal", "world"] = "goal",
         relative_to: str | Link | None = None,
         **options: Unpack[ObjectiveOptions],
     ) -> None:
-        X_target, X_tool = _target_pose(target, position, wxyz), _tool_pose(at)
+        X_target = _target_pose(target, named_target("a PoseGoal", position, wxyz, rpy))
+        X_tool = _tool_pose(at)
         position_constraint = PointConstraint(X_target[:3, 3], X_tool[:3, 3])
         rotation_constraint = FixedRotation(X_target[:3, :3], X_tool[:3, :3])
         LinkGoal.__init__(self, link, position_constraint, rotation_constraint, relative_to=relative_to, **options)
@@ -677,21 +716,53 @@ class PoseGoal(LinkGoal):
                 return partial_position, None
 
 
-def _target_pose(target: ArrayLike | Pose | None, position: ArrayLike | None, wxyz: ArrayLike | None) -> Array:
-    if target is not None:
-        if position is not None or wxyz is not None:
-            raise ObjectiveError("a PoseGoal needs either target, or position and wxyz, not both")
+def named_target(
+    owner: str, position: ArrayLike | None = None, wxyz: ArrayLike | None = None, rpy: ArrayLike | None = None
+) -> Array | None:
+    """Return a target that is given by name: a pose (4, 4), a point (3,) or a rotation (3, 3); None without any part.
+
+    Args:
+        owner: the objective with its article, for messages.
+        position, wxyz, rpy: the parts, as for `PoseGoal`.
+
+    Raises:
+        ObjectiveError: both `wxyz` and `rpy` are given.
+    """
+    if wxyz is not None and rpy is not None:
+        raise ObjectiveError(f"{owner} has one rotation: give either wxyz or rpy, not both")
+    if rpy is not None:
+        wxyz = quaternion.from_rpy(as_vector(rpy, 3, f"rpy of {owner}"))
+    point = None if position is None else as_point(position, f"position of {owner}")
+    if wxyz is None:
+        return point
+    R = as_rotation_matrix(as_quaternion(wxyz, f"wxyz of {owner}"), f"wxyz of {owner}")
+    return R if point is None else make_pose(R, point)
+
+
+def _target_pose(target: ArrayLike | Pose | None, named: Array | None) -> Array:
+    """Return the target pose (4, 4) of a `PoseGoal` from its target and the parts given by name."""
+    if target is None:
+        if named is None:
+            raise ObjectiveError("a PoseGoal needs a target: a pose (4, 4), or position=... with wxyz=... or rpy=...")
+        if named.shape == (4, 4):
+            return named
+        return make_pose(np.eye(3), named) if named.shape == (3,) else make_pose(named, np.zeros(3))
+    is_rotation = shape_of(target) in ((3, 3), (4,))
+    if named is not None and not (is_rotation and named.shape == (3,)):
+        raise ObjectiveError("a PoseGoal needs either target, or position with wxyz or rpy, not both")
+    if not is_rotation:
         return as_single_pose(target, "target of a PoseGoal")
-    if position is None and wxyz is None:
-        raise ObjectiveError("a PoseGoal needs a target: a pose (4, 4), or position=... and wxyz=...")
-    R = np.eye(3) if wxyz is None else quaternion.to_matrix(as_quaternion(wxyz, "wxyz of a PoseGoal"))
-    return make_pose(R, np.zeros(3) if position is None else as_point(position, "position of a PoseGoal"))
+    if named is None:
+        raise ObjectiveError(
+            "target of a PoseGoal is a rotation without a position; give position=..., too, or use OrientationGoal"
+        )
+    return make_pose(as_rotation_matrix(target, "target of a PoseGoal"), named)
 
 
 def _tool_pose(at: ArrayLike | Pose | None) -> Array:
     if at is None:
         return np.eye(4)
-    if not isinstance(at, Pose) and np.shape(at) == (3,):
+    if shape_of(at) == (3,):
         return make_pose(np.eye(3), as_point(at, "tool of a PoseGoal"))
     return as_single_pose(at, "tool of a PoseGoal")
 

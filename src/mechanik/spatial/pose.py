@@ -208,7 +208,8 @@ class Pose:
 
     Args:
         position: (3,), in the unit of the caller.
-        wxyz: quaternion (4,), of any norm except zero.
+        wxyz: quaternion (4,), of any norm except zero; default: no rotation.
+        rpy: roll, pitch and yaw (3,), rad, instead of `wxyz`: rotations about the fixed axes x, y and z, in this order.
 
     Attributes:
         position: (3,), in the reference frame.
@@ -217,7 +218,7 @@ class Pose:
     Raises:
         ShapeError: an array has the wrong shape.
         NotFinite: a number is not finite.
-        NotARotation: the quaternion is zero.
+        NotARotation: the quaternion is zero, or both `wxyz` and `rpy` are given.
 
     Example:
         >>> pose = mk.Pose((1, 0, 0), wxyz=(0, 0, 0, 1))
@@ -228,9 +229,17 @@ class Pose:
     position: Array
     wxyz: Array
 
-    def __init__(self, position: ArrayLike = (0.0, 0.0, 0.0), wxyz: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
+    def __init__(
+        self, position: ArrayLike = (0.0, 0.0, 0.0), wxyz: ArrayLike | None = None, *, rpy: ArrayLike | None = None
+    ) -> None:
         p = _as_finite_array(position, (3,), "position of a pose")
-        q = quaternion.canonical(quaternion.normalize(_as_finite_array(wxyz, (4,), "wxyz of a pose")))
+        if rpy is None:
+            q = _as_finite_array((1.0, 0.0, 0.0, 0.0) if wxyz is None else wxyz, (4,), "wxyz of a pose")
+        elif wxyz is not None:
+            raise NotARotation("a pose has one rotation: give either wxyz or rpy, not both")
+        else:
+            q = quaternion.from_rpy(_as_finite_array(rpy, (3,), "rpy of a pose"))
+        q = quaternion.canonical(quaternion.normalize(q))
         # Adding zero copies the arrays and converts -0 to 0.
         p, q = p + 0.0, q + 0.0
         p.flags.writeable = q.flags.writeable = False

@@ -288,6 +288,22 @@ def from_euler(angles: ArrayLike, *, order: str, axes: str) -> Array:
     return canonical(multiply(multiply(rotations[0], rotations[1]), rotations[2]))
 
 
+def from_rpy(rpy: ArrayLike) -> Array:
+    """Convert roll, pitch and yaw, as in URDF files, to canonical unit quaternions.
+
+    Args:
+        rpy: (..., 3), rad, rotations about the fixed axes x, y and z, in this order.
+
+    Returns:
+        (..., 4), wxyz.
+
+    Example:
+        >>> mk.spatial.quaternion.from_rpy([np.pi, 0, 0]).round(6)
+        array([0., 1., 0., 0.])
+    """
+    return from_euler(rpy, order="xyz", axes="fixed")
+
+
 def _moving_angles(angles: Array, axes: str) -> Array:
     """Convert angles about fixed axes to angles about moving axes, and back: the order is reversed."""
     return angles if axes == "moving" else angles[..., ::-1]

@@ -16,9 +16,9 @@ import numpy as np
 from mechanik.errors import FormatError
 from mechanik.formats.source import FileResolver, Source
 from mechanik.formats.urdf.reader import did_you_mean
-from mechanik.formats.urdf.urdf_geometry import MAX_DISTANCE, wxyz_from_rpy
+from mechanik.formats.urdf.urdf_geometry import MAX_DISTANCE
 from mechanik.formats.xml_node import XmlNode, parse_xml
-from mechanik.spatial import from_position_wxyz, inverse
+from mechanik.spatial import from_position_wxyz, inverse, quaternion
 from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
@@ -86,7 +86,7 @@ def child_pose(owner: XmlNode) -> Array:
     elif rotation_format == "euler_rpy":
         x, y, z, *rpy = parse_numbers(node, 6)
         radians_per_unit = math.pi / 180 if parse_bool(node.attributes.get("degrees")) else 1.0
-        wxyz = wxyz_from_rpy(tuple(radians_per_unit * angle for angle in rpy))
+        wxyz = quaternion.from_rpy([radians_per_unit * angle for angle in rpy])
     else:
         raise node.make_error(f"has rotation_format={rotation_format!r}; it must be 'euler_rpy' or 'quat_xyzw'")
     if max(abs(x), abs(y), abs(z)) > MAX_DISTANCE:

@@ -38,7 +38,7 @@ import numpy as np
 
 from mechanik.errors import FileMissing, FormatError, MechanikError, MissingExtra, UnknownName
 from mechanik.formats.source import FileResolver, Source, open_source
-from mechanik.formats.urdf.urdf_geometry import format_number, format_numbers, read_position_wxyz, wxyz_from_rpy
+from mechanik.formats.urdf.urdf_geometry import format_number, format_numbers, read_position_wxyz
 from mechanik.formats.xml_node import XmlNode
 from mechanik.model.builder import CLOSURE_FREE_DOF, BuilderCouplings
 from mechanik.model.dof import DoF, as_dofs
@@ -321,7 +321,7 @@ def _read_position_wxyz(value: Any, label: str) -> tuple[Array, Array]:
         raise FormatError(f"{label} has keys that exclude each other: {', '.join(pose_data)}")
     position = as_vector(pose_data.get("xyz", pose_data.get("position", (0, 0, 0))), 3, label)
     if "rpy" in pose_data:
-        return position, wxyz_from_rpy(tuple(as_vector(pose_data["rpy"], 3, f"rpy of {label}")))
+        return position, quaternion.from_rpy(as_vector(pose_data["rpy"], 3, f"rpy of {label}"))
     pose = Pose(position, pose_data.get("wxyz", (1, 0, 0, 0)))
     return position, pose.wxyz
 

@@ -114,7 +114,7 @@ def read_position_wxyz(node: XmlNode) -> tuple[Array, Array]:
     rpy, wxyz, xyzw = node.numbers("rpy", 3), node.numbers("wxyz", 4), node.numbers("quat_xyzw", 4)
     if xyzw is not None and rpy is None and wxyz is None:
         return position, _unit_quaternion(node, "quat_xyzw", (xyzw[3], *xyzw[:3]))
-    wxyz_of_rpy = wxyz_from_rpy(rpy or (0.0, 0.0, 0.0))
+    wxyz_of_rpy = quaternion.from_rpy(rpy or (0.0, 0.0, 0.0))
     if wxyz is None:
         return position, wxyz_of_rpy
     unit_wxyz = _unit_quaternion(node, "wxyz", wxyz)
@@ -122,10 +122,6 @@ def read_position_wxyz(node: XmlNode) -> tuple[Array, Array]:
         node.warn("has an rpy and a wxyz that disagree; the wxyz is ignored")
         return position, wxyz_of_rpy
     return position, unit_wxyz
-
-
-def wxyz_from_rpy(rpy: tuple[float, ...]) -> Array:
-    return quaternion.from_euler(np.array(rpy), order="xyz", axes="fixed")
 
 
 def _unit_quaternion(node: XmlNode, attribute: str, wxyz: tuple[float, ...]) -> Array:
@@ -290,7 +286,7 @@ def origin_attributes(position: Array, wxyz: Array) -> dict[str, str]:
         return attributes
     exact_rpy = euler.euler_from_quaternion(unit_wxyz, order="xyz", axes="fixed")
     for rpy in _short_rpy_candidates(exact_rpy):
-        if np.array_equal(quaternion.normalize(wxyz_from_rpy(tuple(rpy))), unit_wxyz):
+        if np.array_equal(quaternion.normalize(quaternion.from_rpy(rpy)), unit_wxyz):
             return attributes | {"rpy": format_numbers(rpy)}
     return attributes | {"rpy": format_numbers(exact_rpy), "wxyz": format_numbers(unit_wxyz)}
 
