@@ -28,3 +28,44 @@ print(out.tolist())
 def test_pipelines_give_the_poses_of_the_default_one(tmp_path: Path) -> None:
     ours, default = (run(COMPILE.format(is_available=available), tmp_path) for available in ("True", "False"))
     assert ours == default
+
+
+COUNT_REFERENCES = """
+from mechanik.tiers import numba_kernels
+for module in ("forward", "write_targets"):
+    for name, dispatcher in numba_kernels.compiled_dispatchers(module).items():
+        (compile_result,) = dispatcher.overloads.values()
+        if "@NRT_incref" in compile_result.library.get_llvm_str():
+            print(name)
+"""
+
+
+def test_only_kernels_that_make_arrays_count_references(tmp_path: Path) -> None:
+    # the atomic operations of the counts took a quarter of the time of short kernels
+    assert run(COUNT_REFERENCES, tmp_path).split() == ["tree_poses"]
+
+
+UNDECLARED_ARRAY = """
+import importlib
+import numpy as np
+from mechanik.tiers import numba_kernels
+compiler = importlib.import_module(numba_kernels.compiled_package() + ".compiler")
+
+@compiler.subroutine
+def new_array(n):
+    return np.empty(n)
+
+@compiler.kernel("f8(i8)")
+def make_array(n):
+    return new_array(n)[0]
+
+try:
+    make_array.compile("f8(i8)")
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_kernel_that_does_not_declare_its_new_arrays_is_rejected(tmp_path: Path) -> None:
+    # without references, nothing would free the array
+    assert "declare it as kernel(..., allocates=True)" in run(UNDECLARED_ARRAY, tmp_path)

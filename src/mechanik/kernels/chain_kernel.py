@@ -9,7 +9,7 @@ from .chain_restarts import fill_table, search_targets
 from .compiler import kernel
 
 
-@kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])")
+@kernel("void(f8[::1], f8[::1], f8[::1], f4[::1])", allocates=True)
 def build_seed_table(model, workspace, joint_values, table):
     """Write the seed table of a chain; locked joints have the given values.
 

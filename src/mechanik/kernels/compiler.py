@@ -23,6 +23,11 @@ COMPILER_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "nu
 fastmath is not allowed: it assumes that there is no NaN, so NaN would pass through clamps."""
 INTERNAL_OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Further options of internal functions: no wrappers for calls from Python or C, which would take time to compile."""
+UNCOUNTED, COUNTED = {"_nrt": False}, {"_nrt": True}
+"""Numba options of functions that do not count references to arrays, and of functions that do.
+
+All internal functions count them, whichever kernel they are compiled for first. `numba_pipeline.KernelLibrary` removes
+the counts from kernels that make no new arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +41,14 @@ class Kernel:
         calls: kernels of other modules, "module:name" (such as "distance.collision_query:query"), which this kernel
             takes as its first arguments. They are bound when this kernel is loaded, so each kernel is compiled once,
             even if several kernels call it.
+        allocates: whether the kernel, or a function that it calls, makes new arrays.
     """
 
     function: Callable[..., Any]
     signature: str
     nogil: bool
     calls: tuple[str, ...]
+    allocates: bool
 
 
 KERNELS: dict[str, dict[str, Kernel]] = {}
@@ -49,7 +56,7 @@ KERNELS: dict[str, dict[str, Kernel]] = {}
 
 
 def kernel(
-    signature: str, nogil: bool = True, calls: tuple[str, ...] = ()
+    signature: str, nogil: bool = True, calls: tuple[str, ...] = (), allocates: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function that is called from Python, with its only signature.
 
@@ -58,6 +65,8 @@ def kernel(
         nogil: whether the kernel releases the global interpreter lock. This adds 0.05 us to each call, which is too
             much for the shortest kernels.
         calls: kernels of other modules that are passed as the first arguments, see `Kernel`.
+        allocates: whether the kernel, or a function that it calls, makes new arrays. Without new arrays, references to
+            arrays need not be counted, which would take up to a quarter of the time of a short kernel.
 
     Returns:
         The decorator, which registers the function in `KERNELS`.
@@ -65,10 +74,13 @@ def kernel(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         module = function.__module__.removeprefix(__name__.removesuffix("compiler"))
+        options: dict[str, Any] = COMPILER_OPTIONS | (COUNTED if allocates else UNCOUNTED)
         declared_function = (
-            function if IS_PLAIN_PYTHON else _dispatcher(function, is_kernel=True, nogil=nogil, **COMPILER_OPTIONS)
+            function if IS_PLAIN_PYTHON else _dispatcher(function, is_kernel=True, nogil=nogil, **options)
         )
-        KERNELS.setdefault(module, {})[function.__name__] = Kernel(declared_function, signature, nogil, calls)
+        KERNELS.setdefault(module, {})[function.__name__] = Kernel(
+            declared_function, signature, nogil, calls, allocates
+        )
         return declared_function
 
     return declare
@@ -77,7 +89,9 @@ def kernel(
 def inline(function: Callable[..., Any]) -> Callable[..., Any]:
     """Declare a short internal function that is inlined into every caller."""
     return (
-        function if IS_PLAIN_PYTHON else _dispatcher(function, forceinline=True, **COMPILER_OPTIONS, **INTERNAL_OPTIONS)
+        function
+        if IS_PLAIN_PYTHON
+        else _dispatcher(function, forceinline=True, **COMPILER_OPTIONS, **INTERNAL_OPTIONS, **COUNTED)
     )
 
 
@@ -86,7 +100,7 @@ def subroutine(function: Callable[..., Any]) -> Callable[..., Any]:
 
     The compiler may reorder its sums, so that it can vectorise them.
     """
-    options: dict[str, Any] = {**COMPILER_OPTIONS, **INTERNAL_OPTIONS, "fastmath": {"contract", "reassoc"}}
+    options: dict[str, Any] = {**COMPILER_OPTIONS, **INTERNAL_OPTIONS, **COUNTED, "fastmath": {"contract", "reassoc"}}
     return function if IS_PLAIN_PYTHON else _dispatcher(function, **options)
 
 

@@ -91,7 +91,7 @@ def chain_poses(nodes, q, out):
     return is_finite
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,:,:,::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,:,:,::1])", allocates=True)
 def tree_poses(nodes, ends, q, out):
     """Write the world poses of L links for q (N, nq) to out (N, L, 4, 4); False if any value is not finite.
 

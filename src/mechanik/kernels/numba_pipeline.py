@@ -9,7 +9,8 @@ Numba itself is not changed. `njit` takes a pipeline class, and the classes here
 
 - `SubroutineLibrary` contains the module of an internal function, which is neither optimised nor executable.
 - `KernelLibrary` links the modules of all direct and indirect callees into the module of a kernel, and then optimises
-  it as Numba does.
+  it as Numba does. In a kernel that makes no new arrays, the caller holds all arrays, and references are not counted:
+  the atomic operations took a quarter of the time of the chain kernel.
 - `CachedTyping` resolves the types of an operator or built-in function once for each combination of argument types.
 - `FastFlags` compares compiler options fast.
 - `SubroutineCompiler` and `KernelCompiler` are Numba's default pipeline with these classes and without the passes
@@ -28,6 +29,9 @@ from typing import Any
 
 TESTED_VERSIONS = (0, 61), (0, 68)
 """The first and the last Numba version, (major, minor), with which these pipelines are tested."""
+
+REFERENCE_COUNTING = {"NRT_incref", "NRT_decref", "NRT_MemInfo_call_dtor", "NRT_MemInfo_data_fast"}
+"""Functions of Numba's runtime in code that makes no new arrays."""
 
 try:
     from llvmlite import binding as llvm
@@ -106,15 +110,33 @@ if IS_AVAILABLE:
     class KernelLibrary(JITCodeLibrary):
         """The code of a kernel and of all its direct and indirect callees."""
 
+        counts_references = True
+
         def finalize(self) -> None:
             for library in callees(self):
                 _inherit_reload_functions(self, library)
                 self._final_module.link_in(_own_module(library), preserve=True)
+            if not self.counts_references:
+                _remove_reference_counts(self._final_module)
             for function in self._final_module.functions:
                 if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
                     function.linkage = "internal"  # LLVM then inlines single-caller functions: up to 8 % faster
             self._linking_libraries = []
             super().finalize()
+
+    def _remove_reference_counts(module: Any) -> None:
+        """Replace the functions that count references to arrays by functions without effect.
+
+        Raises:
+            ValueError: the code makes new arrays.
+        """
+        names = {function.name for function in module.functions if function.name.startswith("NRT_")}
+        if names - REFERENCE_COUNTING:
+            raise ValueError(f"{module.name} makes new arrays; declare it as kernel(..., allocates=True)")
+        for name in names & {"NRT_incref", "NRT_decref"}:
+            # this definition replaces the one of Numba, which may be replaced (linkonce_odr)
+            module.link_in(llvm.parse_assembly(f"define void @{name}(ptr %array) alwaysinline {{ ret void }}"))
+            module.get_function(name).linkage = "internal"
 
     def callees(library: Any) -> list[Any]:
         """Return all libraries that a library needs, callers first, since LLVM links only referenced functions."""
@@ -214,6 +236,7 @@ if IS_AVAILABLE:
 
         def run_pass(self, state: Any) -> bool:
             state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.counts_references = state.flags.nrt
             state.library.enable_object_caching()
             return super().run_pass(state)
 

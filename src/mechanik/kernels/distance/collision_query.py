@@ -465,7 +465,8 @@ split at the median is never that deep."""
 
 @kernel(
     "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1], "
-    "f8[:,::1], i8, f8, f8[:,::1], f8[:,:,::1], i8[::1])"
+    "f8[:,::1], i8, f8, f8[:,::1], f8[:,:,::1], i8[::1])",
+    allocates=True,
 )
 def query(
     nodes,

@@ -526,7 +526,7 @@ def shape_distance(shapes, i, A, j, B, points):
     return swap_shapes(result) if is_swapped else result
 
 
-@kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[:,::1], f8[:,::1])")
+@kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[:,::1], f8[:,::1])", allocates=True)
 def pair_distances(shapes, points, X, pairs, out):
     """Write the distance results of pairs of shapes into `out`.
 

@@ -290,7 +290,8 @@ def sum_over_effectors(
 
 @kernel(
     "f8(f8[:,::1], f8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], i8[:,::1], i8[::1], i8[::1],"
-    " f8[:,::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, i8[::1])"
+    " f8[:,::1], f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, i8[::1])",
+    allocates=True,
 )
 def fabrik_sweep(
     nodes: Array, x: Array, lower: Array, upper: Array, column: IndexArray, scale: Array, step: Array,
@@ -397,7 +398,7 @@ def count_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexA
         first_effector[i + 1] += first_effector[i]
 
 
-@kernel("void(f8[:,::1], i8[::1], i8[::1], i8[:,::1])")
+@kernel("void(f8[:,::1], i8[::1], i8[::1], i8[:,::1])", allocates=True)
 def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexArray, effectors: IndexArray) -> None:
     """List the effectors (position, generation) of all nodes, sorted by generation for each node.
 

@@ -71,7 +71,7 @@ def is_corner(previous_waypoint, corner, following_waypoint, previous_length, fo
     return math.sqrt(change_square) >= MIN_CORNER_ANGLE
 
 
-@kernel(f"i8({QUERY_SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])", calls=QUERY)
+@kernel(f"i8({QUERY_SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])", calls=QUERY, allocates=True)
 def round_corners(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     unit, step, x, out, state,

@@ -125,7 +125,7 @@ def allocate_work(ints, rows, can_move):
     )  # fmt: skip
 
 
-@kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=EVALUATE)
+@kernel("void(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[:,::1], b1[::1])", calls=EVALUATE, allocates=True)
 def retract(evaluate, ints, floats, rows, can_move, q_indices, q, is_closed):
     """Move each row of q to a nearby configuration with closed loops; rows without a solution do not change.
 
@@ -151,6 +151,7 @@ def retract(evaluate, ints, floats, rows, can_move, q_indices, q, is_closed):
     "i8(i8[::1], f8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8, f8, "
     "f8[:,::1])",
     calls=EVALUATE,
+    allocates=True,
 )
 def move_with_closed_loops(
     evaluate, ints, floats, rows, can_move, q_indices, a, b, lower, upper, unit, step, max_stretch, min_progress, out

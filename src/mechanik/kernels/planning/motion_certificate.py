@@ -179,7 +179,11 @@ def relevant_distance(clearance, smallest_distance):
     return max(clearance, smallest_distance - max(DISTANCE_ACCURACY, 0.25 * smallest_distance))
 
 
-@kernel(f"i8({QUERY_TABLES}, i8, i8, f8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8, f8, f8, i8, f8[::1])", calls=QUERY)
+@kernel(
+    f"i8({QUERY_TABLES}, i8, i8, f8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8, f8, f8, i8, f8[::1])",
+    calls=QUERY,
+    allocates=True,
+)
 def certify_path(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, smallest_mode, all_pairs_mode,
     spheres, body_pairs, q, unit, clearance, fine_step, min_interval, budget, state,

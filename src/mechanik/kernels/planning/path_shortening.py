@@ -99,7 +99,7 @@ def replace_waypoints(x, count, i, j, a, b, unit):
     return count + shift
 
 
-@kernel(f"i8({QUERY_SCENE}, f8[::1], f8, i8, i8, i8, i8, f8[:,::1], i8[::1])", calls=QUERY)
+@kernel(f"i8({QUERY_SCENE}, f8[::1], f8, i8, i8, i8, i8, f8[:,::1], i8[::1])", calls=QUERY, allocates=True)
 def shorten_path(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     unit, step, seed, max_shortcuts, max_failures, budget, x, state,

@@ -89,7 +89,7 @@ def deviation_from_segment(x, h, M, k, sample):
     return largest_deviation
 
 
-@kernel(f"i8({QUERY_SCENE}, f8[:,::1], f8[::1], f8, f8, i8, i8, i8[::1])", calls=QUERY)
+@kernel(f"i8({QUERY_SCENE}, f8[:,::1], f8[::1], f8, f8, i8, i8, i8[::1])", calls=QUERY, allocates=True)
 def spline_is_free(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
     q, unit, max_deviation, spacing, max_rounds, max_waypoints, check_count,

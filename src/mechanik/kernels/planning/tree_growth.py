@@ -92,7 +92,9 @@ def add_node(side, parent, x, extension, configurations, parents, max_extensions
 
 
 @kernel(
-    f"i8({QUERY_SCENE}, f8[::1], f8[::1], f8[::1], f8, i8, i8, f8[:,:,::1], i8[:,::1], f8[:,::1], i8[::1])", calls=QUERY
+    f"i8({QUERY_SCENE}, f8[::1], f8[::1], f8[::1], f8, i8, i8, f8[:,:,::1], i8[:,::1], f8[:,::1], i8[::1])",
+    calls=QUERY,
+    allocates=True,
 )
 def grow_trees(
     query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
