@@ -61,9 +61,9 @@ def test_a_pose_goal_takes_its_target_in_every_form_of_a_pose(form):
 @pytest.mark.parametrize("form", [*POSES, *ROTATIONS])
 def test_an_orientation_goal_takes_every_form_of_a_rotation_or_a_pose(form):
     target = {**POSES, **ROTATIONS}[form]()
-    other = mk.OrientationGoal("tool", np.eye(3))
+    unrotated_goal = mk.OrientationGoal("tool", np.eye(3))
     assert is_close(mk.OrientationGoal("tool", target).rotation.target, R)
-    assert is_close(other.with_target(target).rotation.target, R)
+    assert is_close(unrotated_goal.with_target(target).rotation.target, R)
 
 
 @pytest.mark.parametrize("form", POSES)

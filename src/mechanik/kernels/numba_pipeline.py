@@ -135,7 +135,8 @@ if IS_AVAILABLE:
             raise ValueError(f"{module.name} makes new arrays; declare it as kernel(..., allocates=True)")
         for name in names & {"NRT_incref", "NRT_decref"}:
             # this definition replaces the one of Numba, which may be replaced (linkonce_odr)
-            module.link_in(llvm.parse_assembly(f"define void @{name}(ptr %array) alwaysinline {{ ret void }}"))
+            pointer = next(module.get_function(name).arguments).type  # LLVM 15 has i8* instead of ptr
+            module.link_in(llvm.parse_assembly(f"define void @{name}({pointer} %array) alwaysinline {{ ret void }}"))
             module.get_function(name).linkage = "internal"
 
     def callees(library: Any) -> list[Any]:
