@@ -52,9 +52,9 @@ def test_rpy_are_rotations_about_fixed_axes_as_in_urdf_files():
 @pytest.mark.parametrize("form", POSES)
 def test_a_pose_goal_takes_its_target_in_every_form_of_a_pose(form):
     target = POSES[form]()
-    other = mk.PoseGoal("tool", np.eye(4))
+    unplaced_goal = mk.PoseGoal("tool", np.eye(4))
     assert is_close(mk.PoseGoal("tool", target).target, X)
-    assert is_close(other.with_target(target).target, X)
+    assert is_close(unplaced_goal.with_target(target).target, X)
     assert is_close(mk.PoseGoal("tool", np.eye(4), at=target).tool, X)
 
 
