@@ -83,7 +83,7 @@ STAGE_INTS = 5
 
 (CLOSURE_TOLERANCE, MAX_ITERATIONS, START_DAMPING, GRADIENT_TOLERANCE, PERTURBATION_SIZE, MAX_ITERATIONS_IN_STAGE,
  ITERATIONS_PER_CALL, FIXED_DAMPING, STEP_TOLERANCE, MAX_ERROR, MAX_ANGLE_ERROR,
- USES_EIGENVALUES, MAX_PERTURBATIONS) = range(13)  # fmt: skip
+ USES_EIGENVALUES, MAX_PERTURBATIONS, PROGRESS_TOLERANCE) = range(14)  # fmt: skip
 """Options of the solver.
 
 CLOSURE_TOLERANCE: largest absolute hard residual that counts as zero (rad, or length units of the mechanism).
@@ -97,7 +97,9 @@ PERTURBATION_SIZE: size of a perturbation, in units of a column; 0: a stage ends
 MAX_PERTURBATIONS: largest number of perturbations in a stage. Stage 0, which closes loops, may use larger values.
 MAX_ERROR, MAX_ANGLE_ERROR: lengths to which the position part and the rotation part of a block's residual are clipped
 (ROW_MASK), weighted; infinite if they are not clipped.
-USES_EIGENVALUES: 1 if linear systems are solved by eigenvalues."""
+USES_EIGENVALUES: 1 if linear systems are solved by eigenvalues.
+PROGRESS_TOLERANCE: a stage ends if the decrease of the cost that is still to be expected, as a ratio of the cost, is at
+most this; 0: never."""
 
 # active set, the state of a column: free, held at its upper or lower bound in this step, or locked
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)

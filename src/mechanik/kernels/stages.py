@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from .bounded_step import CURVATURE_UNKNOWN, SLOW_COST_RATIO
+from .bounded_step import BOUND_DISTANCE, CURVATURE_UNKNOWN, SLOW_COST_RATIO
 from .compiler import subroutine
 from .curvature import MAX_PROBED_COLUMNS, count_free_columns, reset_curvature
 from .damped_least_squares import expand_step
@@ -127,6 +127,39 @@ def remaining_gradient(ints, floats):
 
 
 @subroutine
+def reaches_bound(ints, floats):
+    """Whether the step ends on a bound that x is not on; then bounds have made it shorter than the model wants."""
+    x, step, scale, column_x = ints[AT_X], ints[AT_STEP], ints[AT_SCALE], ints[AT_COLUMN_X]
+    for v in range(ints[N_COLUMNS]):
+        k = ints[column_x + v]
+        if k >= 0 and ints[ints[AT_BOUND_STATE] + v] != LOCKED:
+            low, high = floats[ints[AT_LOWER] + v] + BOUND_DISTANCE, floats[ints[AT_UPPER] + v] - BOUND_DISTANCE
+            value, next_value = floats[x + k], floats[x + k] + floats[scale + v] * floats[step + v]
+            if (value > low and next_value <= low) or (value < high and next_value >= high):
+                return True
+    return False
+
+
+@subroutine
+def is_progress_small(ints, floats, state, options, predicted_change):
+    """Whether the decrease of the cost that is still to be expected is within PROGRESS_TOLERANCE.
+
+    Near a minimum the decreases of successive steps form about a geometric series. Its ratio is estimated from the last
+    actual decrease and the next predicted decrease, so that slow convergence does not end too early. A step that is
+    short because of its damping or of a bound tells nothing.
+    """
+    last_decrease, next_decrease = state[COST_BEFORE_1] - state[COST], -predicted_change
+    tolerated_decrease = options[PROGRESS_TOLERANCE] * state[COST]
+    return (
+        state[STAGE] > 0.0
+        and state[RELATIVE_DAMPING] <= options[START_DAMPING]
+        and 0.0 < next_decrease < last_decrease < np.inf
+        and next_decrease * last_decrease <= tolerated_decrease * (last_decrease - next_decrease)
+        and not reaches_bound(ints, floats)
+    )
+
+
+@subroutine
 def decide_step(ints, floats, state, options, report, cost, predicted_change, max_gradient, curvature):
     """Decide what to do with a computed step: try it, compute it again, leave a stationary point, or end the stage.
 
@@ -180,8 +213,10 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
         ints[stages + STAGE_INTS * int(state[STAGE]) + IS_SOFT_OBJECTIVE] == 1,
         can_probe(ints, state, options, int(state[STAGE])),
     )
+    has_small_progress = is_progress_small(ints, floats, state, options, predicted_change)
     if (
-        state[PREDICTED_COST] > SLOW_COST_RATIO * state[COST]
+        not has_small_progress
+        and state[PREDICTED_COST] > SLOW_COST_RATIO * state[COST]
         and can_probe_early(ints, state, options)
         and count_free_columns(ints) <= MAX_PROBED_COLUMNS
     ):
@@ -202,6 +237,7 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
         max_gradient > options[GRADIENT_TOLERANCE] * math.sqrt(state[COST])
         and not is_rounding_error
         and not is_closing_slowly
+        and not has_small_progress
     ):
         if options[STEP_TOLERANCE] == 0.0 or largest_column_step(ints, floats, step) >= options[STEP_TOLERANCE]:
             return NEXT_STEP
@@ -221,6 +257,8 @@ def decide_step(ints, floats, state, options, report, cost, predicted_change, ma
         if state[USES_CURVATURE] == 0.0:
             enable_curvature(ints, floats, state)
         return NEXT_RETRY
+    if has_small_progress and (curvature_is_positive or curvature == CURVATURE_UNKNOWN):
+        return NEXT_STAGE
     if curvature < 0.0 and state[RELATIVE_DAMPING] < MAX_NEGATIVE_CURVATURE_DAMPING and not is_closing_slowly:
         write_negative_curvature_step(ints, floats, state, curvature, options[START_DAMPING])
         return NEXT_STEP

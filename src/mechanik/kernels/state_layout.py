@@ -7,10 +7,10 @@ DONE, NEEDS_PYTHON_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 
 # status of a stage and of the solve
 CONVERGED, CLOSEST, STALLED, TIMEOUT, NOT_CLOSED, NOT_TRIED, STOPPED, DIVERGED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
-"""CONVERGED: within tolerances. CLOSEST: a stationary point with an error above the tolerances. STALLED: no progress or
-slow progress. TIMEOUT: the iterations or the time are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt
-ended before this stage. STOPPED (by the caller) and DIVERGED (an error that is not finite) are not results of
-kernels; Python code sets them."""
+"""CONVERGED: within tolerances. CLOSEST: a stationary point with an error above the tolerances, or so near to one that
+the cost is within PROGRESS_TOLERANCE of it. STALLED: no progress or slow progress. TIMEOUT: the iterations or the time
+are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt ended before this stage. STOPPED (by the caller)
+and DIVERGED (an error that is not finite) are not results of kernels; Python code sets them."""
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mechanik.kernels import problem_layout, state_layout
+from mechanik.kernels.curvature import MAX_PROBED_COLUMNS
 from mechanik.kernels.nodes import NODE_FLOATS, PARENT
 from mechanik.model.configuration_space import Indices
 from mechanik.objectives.relation import Relation, RelationKind
-from mechanik.problem.kernel_options import KernelOptions
+from mechanik.problem.kernel_options import PROGRESS_TOLERANCE, KernelOptions
 from mechanik.problem.kernel_report import KernelReport
 from mechanik.problem.kinematic_tree import KinematicTree, PassiveSpherical
 from mechanik.problem.records import BlockRecord, NodeRecord, block_record, node_record
@@ -50,6 +51,9 @@ class PackedProblem:
         sizes: sizes by name, as in `problem_layout.SIZES`.
         columns: for each Jacobian column the index in v of its dof; -1 for slack variables.
         report: the report of the last search, as a view.
+        stops_by_progress: whether `progress_tolerance` has the default PROGRESS_TOLERANCE: the objectives of a stage
+            have more rows, without those with bands, than there are dofs, so that they can hardly all be met; and there
+            are too many dofs for second derivatives, so that the last decreases are slow.
     """
 
     ints: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -58,6 +62,7 @@ class PackedProblem:
     sizes: Mapping[str, int]
     columns: Indices
     report: KernelReport
+    stops_by_progress: bool = False
 
     # ---- copies of a template ----------------------------------------------------------------
 
@@ -65,7 +70,7 @@ class PackedProblem:
         """Return an independent copy: the workspace of one thread."""
         ints, floats = self.ints.copy(), self.floats.copy()
         tables = _table_views(ints, floats, {name: len(table) for name, table in self.tables.items()})
-        return PackedProblem(ints, floats, tables, self.sizes, self.columns, KernelReport(tables["report"]))
+        return replace(self, ints=ints, floats=floats, tables=tables, report=KernelReport(tables["report"]))
 
     def reset(self, template: PackedProblem) -> None:
         """Restore all inputs of a search from the template: targets, bounds, options, and the variables after q.
@@ -82,6 +87,8 @@ class PackedProblem:
     def set_options(self, options: KernelOptions) -> None:
         """Write the options of the next searches."""
         self.tables["options"][:] = options.table
+        if options.progress_tolerance is None and self.stops_by_progress:
+            self.tables["options"][problem_layout.PROGRESS_TOLERANCE] = PROGRESS_TOLERANCE
 
     def write_bounds(self, lower: Array, upper: Array) -> None:
         """Write limits of q, (nq,) each, rad or m; bands and closing joints keep theirs."""
@@ -392,6 +399,7 @@ def pack_problem(
         "coefficients": count_parameters(block.relation for block in blocks), "passive": len(passive_sphericals),
     }  # fmt: skip
     packed = _allocate(sizes, np.array([*moving_v, *[-1] * len(banded_rows)], dtype=np.int64))
+    packed = replace(packed, stops_by_progress=_stops_by_progress(blocks, stage_count, len(moving_v)))
     tables = packed.tables
 
     nodes = tables["nodes"].reshape(-1, 18)
@@ -417,6 +425,14 @@ def pack_problem(
             tables["hard_block_count"].reshape(stage_count, column_count)[stage, columns_by_block[b]] += 1
     _fill_blocks(packed, tree, blocks, columns_by_block, column_of, node_of, slack_column)
     return packed
+
+
+def _stops_by_progress(blocks: Sequence[ResidualBlock], stage_count: int, dof_count: int) -> bool:
+    """Return `PackedProblem.stops_by_progress`."""
+    return dof_count > MAX_PROBED_COLUMNS and any(
+        sum(block.row_count for block in blocks if block.stage == stage and not block.has_bands) > dof_count
+        for stage in range(1, stage_count)
+    )
 
 
 def _common_base(tree: KinematicTree, blocks: Sequence[ResidualBlock]) -> int:

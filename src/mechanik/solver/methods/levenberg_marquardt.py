@@ -39,6 +39,10 @@ class LevenbergMarquardt(Method):
             straight arm. 0: no such step.
         max_perturbations: maximum number of perturbations before a level ends. Large perturbations act like restarts:
             the solution may be on another branch.
+        progress_tolerance: a level ends, with status CLOSEST, if the decrease of its cost that is still to be expected
+            is at most this ratio of the cost; `ftol` in MINPACK. The expected decrease is extrapolated from the last
+            step and the prediction for the next one. 0: never. None: 1e-13 if the objectives of a level have more
+            rows than there are dofs, and there are more than 16 dofs, otherwise 0.
         svd: compute each step from the eigenvalues of J'J (squared singular values of J) instead of Cholesky's method;
             slower, same result within rounding.
     """
@@ -61,6 +65,7 @@ class LevenbergMarquardt(Method):
     largest_angle_error: float = math.inf
     perturbation: float = 0.02
     max_perturbations: int = 1
+    progress_tolerance: float | None = None
     svd: bool = False
 
     def __post_init__(self) -> None:
@@ -70,7 +75,7 @@ class LevenbergMarquardt(Method):
             or self.max_perturbations < 0
         ):
             raise LimitsError(f"max_perturbations must be an integer of 0 or more, not {self.max_perturbations!r}")
-        for name in ("damping", "largest_error", "largest_angle_error", "perturbation"):
+        for name in ("damping", "largest_error", "largest_angle_error", "perturbation", "progress_tolerance"):
             if isinstance(getattr(self, name), str):
                 raise LimitsError(f"{name} must be a number, not the text {getattr(self, name)!r}")
         for name in ("largest_error", "largest_angle_error"):
@@ -78,6 +83,8 @@ class LevenbergMarquardt(Method):
                 raise LimitsError(f"{name} must be above 0, not {getattr(self, name)!r}")
         if not as_number(self.perturbation, "perturbation", allow_infinite=True) >= 0:
             raise LimitsError(f"perturbation cannot be below 0, but is {self.perturbation!r}")
+        if self.progress_tolerance is not None and not as_number(self.progress_tolerance, "progress_tolerance") >= 0:
+            raise LimitsError(f"progress_tolerance cannot be below 0, but is {self.progress_tolerance!r}")
         if self.damping is not None and not as_number(self.damping, "damping") > 0:
             raise LimitsError(f"damping must be above 0, or None for adaptive damping, not {self.damping!r}")
         check_flags(self, "svd")
@@ -103,6 +110,7 @@ class LevenbergMarquardt(Method):
             perturbation=self.perturbation,
             max_perturbations=self.max_perturbations,
             uses_eigenvalues=self.svd,
+            progress_tolerance=self.progress_tolerance,
         )
 
     def for_single_step(self) -> LevenbergMarquardt:
