@@ -251,3 +251,80 @@ def test_invalid_arguments_of_assembly_modes_raise_an_error() -> None:
             FOUR_BAR.assembly_modes({"crank": 1.0}, **options)  # type: ignore[arg-type]
     with pytest.raises(StructureError, match="no loop"):
         mk.gallery.planar_2r().assembly_modes({})
+
+
+# ---- legs that turn about their own line -----------------------------------------------------------
+
+
+def different_platform_poses(robot: mk.Mechanism, modes: mk.AssemblyModes) -> int:
+    """Return the number of different poses of the platform."""
+    poses = robot.pose("platform", modes.q)
+    is_same = np.abs(poses[:, None] - poses[None]).max(axis=(2, 3)) < 1e-6
+    return sum(not is_same[k, :k].any() for k in range(len(poses)))
+
+
+def slide_values(robot: mk.Mechanism) -> dict[str, float]:
+    values = robot.values(robot.q)
+    return {name: float(values[name]) for name in values if name.endswith("_slide")}
+
+
+def drop_limits_of_universals(robot: mk.Mechanism) -> mk.Mechanism:
+    for joint in robot.joints.values():
+        if joint.name.endswith("_universal"):
+            joint.set_limits((-math.pi, -math.pi), (math.pi, math.pi))
+    return robot
+
+
+@pytest.mark.parametrize("legs", ["ups", "sps"])
+@pytest.mark.parametrize("ends", ["closure", "joint"])
+def test_turned_legs_of_a_platform_are_no_other_modes(legs: Any, ends: Any) -> None:
+    """Each leg can be turned over, or rotates freely: hundreds of entries, or samples, were given for 16 poses."""
+    robot = drop_limits_of_universals(mk.gallery.stewart_platform(legs=legs, ends=ends))
+    modes = robot.assembly_modes(slide_values(robot))
+    assert len(modes) == different_platform_poses(robot, modes) == 16
+    assert modes.redundancy == 0
+    assert set(modes.legs) == {f"{part}{k}" for part in ("leg", "piston") for k in range(1, 7)}
+    assert "rotation of legs" in modes.explanation
+    for q in modes:
+        assert (
+            max(robot.closure_gap(f"leg{k}_{'ball' if ends == 'closure' else 'weld'}", q).distance for k in range(1, 7))
+            < 1e-9
+        )
+
+
+def test_turned_rods_of_a_delta_robot_are_no_other_modes() -> None:
+    """There were 838 entries for 16 poses."""
+    robot = drop_limits_of_universals(mk.gallery.delta_robot())
+    modes = robot.assembly_modes({f"arm{k}_joint": 0.3 for k in (1, 2, 3)})
+    assert len(modes) == different_platform_poses(robot, modes) == 16
+    assert set(modes.legs) == {f"rod{k}{side}" for k in (1, 2, 3) for side in "ab"}
+
+
+@pytest.mark.parametrize("legs", ["ups", "sps"])
+def test_the_mode_at_hand_keeps_its_legs(legs: Any) -> None:
+    robot = drop_limits_of_universals(mk.gallery.stewart_platform(legs=legs))
+    q, rng = robot.q, np.random.default_rng(3)
+    if legs == "sps":  # turn the legs
+        balls = [robot.space.v_names.index(name) for name in robot.space.v_names if "base_ball" in name]
+        directions = [robot.pose(f"leg{k}", q)[:3, 2] for k in range(1, 7)]
+        v = np.zeros(robot.nv)
+        for k in range(6):
+            v[balls[3 * k : 3 * k + 3]] = np.array([0.0, 0.0, rng.uniform(-2.0, 2.0)])
+        assert np.allclose(directions, [robot.pose(f"leg{k}", robot.integrate(q, v))[:3, 2] for k in range(1, 7)])
+        q = robot.integrate(q, v)
+    modes = robot.assembly_modes(slide_values(robot), q)
+    assert np.abs(robot.difference(q, modes[0])).max() < 1e-6
+
+
+def test_links_that_cannot_turn_alone_are_no_legs() -> None:
+    """A mode is decided by every link of these: an elbow up and an elbow down are two modes."""
+    spherical = mk.Builder("spherical four-bar")
+    for name, parent, child, axis in (
+        ("a", "base", "crank", (0, 0, 1)), ("b", "crank", "coupler", (1, 0, 2)), ("c", "coupler", "rocker", (1, 1, 1)),
+    ):  # fmt: skip
+        spherical.revolute(name, parent, child, axis=axis)
+    spherical.close("d", "rocker", "base", "pin", at=mk.Pose.identity())
+    for robot, inputs in ((FOUR_BAR, {"crank": 1.0}), (spherical.build(), {"a": 0.0})):
+        modes = robot.assembly_modes(inputs)
+        assert len(modes) == 2
+        assert modes.legs == ()

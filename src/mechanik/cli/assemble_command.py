@@ -192,6 +192,7 @@ def _print_modes(mechanism: Mechanism, modes: AssemblyModes, json: bool) -> None
                 "success": bool(len(modes)),
                 "explanation": modes.explanation,
                 "redundancy": modes.redundancy,
+                "legs": list(modes.legs),
                 "chance_of_more": modes.chance_of_more,
                 "modes": [
                     {

@@ -19,12 +19,14 @@ from mechanik.closure.bifurcation import start_continuation
 from mechanik.closure.continuation import ContinuationProblem
 from mechanik.closure.driven_joints import DrivenJoints, InputValues, as_inputs, shortest_closing_angles
 from mechanik.closure.loop_system import LoopSystem
+from mechanik.closure.spinning_legs import SpinningLegs, find_spinning_legs
 from mechanik.errors import LimitsError, StructureError
 from mechanik.model import Mechanism
 from mechanik.objectives import JointValues, RestPose
 from mechanik.solver import Solver
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import collect_solutions
+from mechanik.solver.search.constraint_system import Mask
 from mechanik.solver.search.search_context import SearchContext
 from mechanik.solver.search.solution_set import KNOWN_SOLUTION_DISTANCE, Indices, SolutionPool
 from mechanik.spatial.array import Array, ArrayLike
@@ -58,15 +60,24 @@ class ModeSearch:
         loops: the loop equations.
         values: values of the driven joints by name, m or rad.
         deadline: time of `time.perf_counter` after which the search stops, s.
-        pool: the distinct modes.
+        legs: the legs that may rotate about their own line; configurations that differ in these rotations alone are one
+            mode.
+        pool: the distinct modes; with legs, a configuration near `q0` for each mode.
         hit_counts: how often each isolated mode (without free dofs) was found, from starts and along curves.
         attempt_count: number of attempts, one for each start.
         converged_count: number of attempts that converged to closed loops.
         curve_count: number of curves that were followed.
     """
 
-    def __init__(self, context: SearchContext, loops: LoopSystem, values: Mapping[str, Array], deadline: float) -> None:
-        self.context, self.loops, self.values, self.deadline = context, loops, values, deadline
+    def __init__(
+        self,
+        context: SearchContext,
+        loops: LoopSystem,
+        values: Mapping[str, Array],
+        deadline: float,
+        legs: SpinningLegs,
+    ) -> None:
+        self.context, self.loops, self.values, self.deadline, self.legs = context, loops, values, deadline, legs
         self.pool = SolutionPool(context.constraints)
         self._closing_angles = shortest_closing_angles(loops.mechanism, values)
         self.hit_counts: list[int] = []
@@ -76,6 +87,11 @@ class ModeSearch:
     def rare_count(self) -> int:
         """Number of modes that were found only once."""
         return sum(hits < MIN_HITS for hits in self.hit_counts)
+
+    @property
+    def redundancy(self) -> int:
+        """Largest number of free dofs of a mode, without free rotations of legs."""
+        return max(self.pool.redundancy - self.legs.spin_count, 0)
 
     def search_from_starts(self, max_attempts: int, rng: np.random.Generator) -> None:
         """Descend from up to `max_attempts` starts, in blocks, until new modes are unlikely."""
@@ -130,24 +146,78 @@ class ModeSearch:
     def add(self, end_points: Array) -> int:
         """Add end points of descents, or modes on a curve, (K, nq) to the pool; return the number of new modes."""
         constraints, pool = self.context.constraints, self.pool
-        known_modes = pool.isolated_solutions.q
-        if len(known_modes) and len(end_points):
-            distances = np.abs(constraints.wrapped_difference(end_points[:, None], known_modes[None])).max(axis=2)
-            nearest_indices = distances.argmin(axis=1)
-            is_known = distances[np.arange(len(end_points)), nearest_indices] < KNOWN_SOLUTION_DISTANCE
-            for k in nearest_indices[is_known].tolist():
-                self.hit_counts[k] += 1
-            end_points = end_points[~is_known]
+        end_points = self._count_known_modes(end_points)
         if not len(end_points):
             return 0
         polished_q, is_valid = constraints.polish(end_points, self.context.q0)
-        new_count = pool.add(polished_q[is_valid])
+        polished_q = polished_q[is_valid]
+        if not self.legs:
+            new_count = pool.add(polished_q)
+        else:
+            is_isolated = constraints.redundancy(polished_q) <= self.legs.spin_count
+            new_count = pool.add(polished_q[~is_isolated])
+            new_q = polished_q[is_isolated][self._first_of_each_mode(polished_q[is_isolated])]
+            pool.isolated_solutions.q = np.concatenate([pool.isolated_solutions.q, new_q])
+            new_count += len(new_q)
         self.hit_counts += [0] * (len(pool.isolated_solutions.q) - len(self.hit_counts))
-        for q in polished_q[is_valid]:
-            is_mode = [bool(pool.isolated_solutions.is_same(q[None], mode)[0]) for mode in pool.isolated_solutions.q]
-            for k in np.flatnonzero(is_mode):
-                self.hit_counts[k] += 1
+        for k, mode in enumerate(pool.isolated_solutions.q):
+            self.hit_counts[k] += int(self.is_same_mode(polished_q, mode).sum())
         return new_count
+
+    def is_same_mode(self, q: Array, mode: Array) -> Mask:
+        """Return whether configurations (K, nq) are the same mode as `mode` (nq,), as a mask (K,)."""
+        if not self.legs:
+            return self.pool.isolated_solutions.is_same(q, mode)
+        return self._distances(q, mode[None])[:, 0] < KNOWN_SOLUTION_DISTANCE
+
+    def restore_legs(self) -> None:
+        """Move the legs of each mode nearer to `q0`, by a descent that starts with the legs as in `q0`."""
+        if self.legs and len(self.hit_counts):
+            columns = self.legs.columns
+            starts = np.array(self.pool.isolated_solutions.q)
+            starts[:, columns] = self.context.q0[columns]
+            self._keep_nearer_legs(self.context.descend(starts))
+
+    def _count_known_modes(self, end_points: Array) -> Array:
+        """Count the end points (K, nq) that are at a known mode, and return the others."""
+        modes = self.pool.isolated_solutions.q
+        if not len(modes) or not len(end_points):
+            return end_points
+        distances = self._distances(end_points, modes)
+        nearest_indices = distances.argmin(axis=1)
+        is_known = distances[np.arange(len(end_points)), nearest_indices] < KNOWN_SOLUTION_DISTANCE
+        for k in nearest_indices[is_known].tolist():
+            self.hit_counts[k] += 1
+        if self.legs:
+            self._keep_nearer_legs(end_points[is_known])
+        return end_points[~is_known]
+
+    def _keep_nearer_legs(self, end_points: Array) -> None:
+        """Let the end points (K, nq) that are nearer to `q0` replace the configuration of their mode."""
+        constraints, q0, modes = self.context.constraints, self.context.q0, self.pool.isolated_solutions.q
+        mode_indices = self._distances(end_points, modes).argmin(axis=1)
+        is_nearer = constraints.distance(q0, constraints.unwrap(end_points, q0)[0]) < (
+            constraints.distance(q0, modes[mode_indices]) - KNOWN_SOLUTION_DISTANCE
+        )
+        polished_q, is_valid = constraints.polish(end_points[is_nearer], q0)
+        for q, k in zip(polished_q[is_valid], mode_indices[is_nearer][is_valid].tolist(), strict=True):
+            if self.is_same_mode(q[None], modes[k])[0] and constraints.distance(q0, q) < constraints.distance(
+                q0, modes[k]
+            ):
+                modes[k] = q
+
+    def _distances(self, q: Array, modes: Array) -> Array:
+        """Return the largest difference (K, M) of configurations (K, nq) and modes (M, nq), or of their poses."""
+        if not self.legs:
+            return np.abs(self.context.constraints.wrapped_difference(q[:, None], modes[None])).max(axis=2)
+        length_unit = self.context.constraints.length_unit
+        keys, mode_keys = self.legs.pose_key(q, length_unit), self.legs.pose_key(modes, length_unit)
+        return np.abs(keys[:, None] - mode_keys[None]).max(axis=2, initial=0.0)
+
+    def _first_of_each_mode(self, q: Array) -> list[int]:
+        """Return the indices of the configurations (K, nq) that are another mode than all earlier ones."""
+        is_same = self._distances(q, q) < KNOWN_SOLUTION_DISTANCE
+        return [k for k in range(len(q)) if not is_same[k, :k].any()]
 
     def _modes_on_curve(self, q: Array, name: str) -> Array:
         """Return the modes (K, nq) on the curve through `q` along which the driven joint `name` is free."""
@@ -187,20 +257,24 @@ SELF_MOTION_SAMPLES = 8
 class AssemblyModes:
     """Distinct configurations with closed loops, driven joints at their values and all joints inside their limits.
 
-    Configurations that differ by full rotations are the same mode. There is no proof that all modes were found.
+    Configurations that differ by full rotations are the same mode. So are configurations that differ only in the
+    rotation of legs about their own line: of a rod or linear actuator between two spherical joints, which rotates
+    freely, or between a universal and a spherical joint, which can be turned over. There is no proof that all modes
+    were found.
 
     Attributes:
-        q: (k, nq) configurations, nearest to `q0` first.
+        q: (k, nq) configurations, nearest to `q0` first; for each mode the one found whose legs are nearest to `q0`.
         distance: (k,) distance from `q0`: the Euclidean norm of the joint differences, rad and m.
         hit_counts: (k,) how often each mode was found, from starts and along curves between modes; 1 for samples of a
             self-motion.
-        redundancy: largest number of dofs that the driven joints leave free at a mode. 0: all modes are isolated
-            points; else `q` has samples of each self-motion.
+        redundancy: largest number of dofs that the driven joints leave free at a mode, without free rotations of legs.
+            0: all modes are isolated points; else `q` has samples of each self-motion.
         explanation: how the modes were found, or why there is none.
         attempts: number of descents, each from another start.
         chance_of_more: estimated probability that the next converged attempt leads to a new mode (I. J. Good 1953): the
             number of modes that were found once, at least 3, divided by the number of converged attempts, at least 3.
             0 if input values are outside the joint limits.
+        legs: names of the links of the legs, whose rotation does not distinguish modes.
 
     Example:
         >>> modes = mk.gallery.four_bar().assembly_modes({"crank_joint": 1.2})
@@ -215,6 +289,7 @@ class AssemblyModes:
     explanation: str
     attempts: int
     chance_of_more: float
+    legs: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.q)
@@ -272,26 +347,37 @@ def assembly_modes(
     objective = JointValues(values, angle_mode="exact") if values else RestPose(start_q)
     solver = Solver(mechanism, objective, lock=driven_names or None)
     with solver.pipeline.search_context(SolveRequest(q0=start_q)) as context:
-        search = ModeSearch(context, loops, values, deadline)
+        legs = find_spinning_legs(mechanism, values)
+        search = ModeSearch(context, loops, values, deadline, legs)
         search.search_from_starts(max_attempts or MAX_ATTEMPTS, start_rng)
-        if values and not search.pool.redundancy and (limit is None or len(search.hit_counts) < limit):
+        # curves are followed along a single free dof: not where a leg can also rotate
+        is_isolated = not search.redundancy and not legs.spin_count
+        if values and is_isolated and (limit is None or len(search.hit_counts) < limit):
             search.follow_curves()
+        search.restore_legs()
         q, components, _ = collect_solutions(search.pool, start_q, SELF_MOTION_SAMPLES)
         hits = np.array([_hit_count(search, mode) for mode in q], dtype=np.int64)
         order = np.argsort(context.constraints.distance(start_q, q), kind="stable")[:limit]
     chance = max(search.rare_count, 3) / max(search.converged_count, 3)
     explanation = _explanation(search, len(q), len(set(components.tolist())))
     return _make_modes(
-        mechanism, q[order], start_q, hits[order], search.pool.redundancy, explanation, search.attempt_count, chance
+        mechanism,
+        q[order],
+        start_q,
+        hits[order],
+        search.redundancy,
+        explanation,
+        search.attempt_count,
+        chance,
+        legs.links,
     )
 
 
 def _hit_count(search: ModeSearch, q: Array) -> int:
-    isolated_modes = search.pool.isolated_solutions
-    for hits, mode in zip(search.hit_counts, isolated_modes.q, strict=True):
-        if bool(isolated_modes.is_same(q[None], mode)[0]):
-            return hits
-    return 1
+    modes = search.pool.isolated_solutions.q
+    return next(
+        (hits for hits, mode in zip(search.hit_counts, modes, strict=True) if search.is_same_mode(q[None], mode)[0]), 1
+    )
 
 
 def _explanation(search: ModeSearch, count: int, component_count: int) -> str:
@@ -303,7 +389,9 @@ def _explanation(search: ModeSearch, count: int, component_count: int) -> str:
     text = f"from {format_count(search.attempt_count, 'start')}, of which {search.converged_count} led to closed loops"
     if search.curve_count:
         text += f", and along {format_count(search.curve_count, 'curve')} through these modes"
-    if search.pool.redundancy:
+    if search.legs:
+        text += "; configurations that differ in the rotation of legs alone are one mode"
+    if search.redundancy:
         return f"{text}; {format_count(component_count, 'connected self-motion')}"
     return f"{text}; {format_count(search.rare_count, 'mode')} found only once" if search.rare_count else text
 
@@ -317,6 +405,7 @@ def _make_modes(
     explanation: str,
     attempts: int,
     chance: float,
+    legs: tuple[str, ...] = (),
 ) -> AssemblyModes:
     distances = np.linalg.norm(mechanism.difference(q0, q), axis=-1) if len(q) else np.zeros(0)
-    return AssemblyModes(q, distances, hits, redundancy, explanation, attempts, chance)
+    return AssemblyModes(q, distances, hits, redundancy, explanation, attempts, chance, legs)

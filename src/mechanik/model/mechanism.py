@@ -154,6 +154,9 @@ class LoopKinematics:
     ) -> AssemblyModes:
         """Search for all assembly modes for given input values, sorted by distance from `q0`.
 
+        Configurations that differ only in the rotation of passive legs about their own line are one mode; see
+        `AssemblyModes`.
+
         Args:
             inputs: as in `assemble`.
             q0: reference configuration, (nq,); default: the present configuration.
