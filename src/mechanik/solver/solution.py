@@ -249,12 +249,13 @@ class Solution:
 
     def _holds_at_q(self) -> bool:
         """Return whether objectives, loops, joint constraints and limits hold at q, computed from q alone."""
-        return not (
-            self.unmet
-            or any(max(error.position, error.rotation) > CLOSURE_TOLERANCE for error in self.closure_errors.values())
-            or self.violated_joint_constraints
-            or self._violated_limits()
-        )
+        return not self.unmet and self._is_closed_at_q() and not self._violated_limits()
+
+    def _is_closed_at_q(self) -> bool:
+        """Return whether loops and joint constraints hold at q, computed from q alone."""
+        errors = self.closure_errors.values()
+        are_loops_closed = all(max(error.position, error.rotation) <= CLOSURE_TOLERANCE for error in errors)
+        return are_loops_closed and not self.violated_joint_constraints
 
     @property
     def status(self) -> Status:
@@ -264,11 +265,14 @@ class Solution:
         """
         if self._is_met:
             return Status.IN_COLLISION if self.contacts else Status.CONVERGED
-        return max(
+        status = max(
             (STATUS_BY_CODE[report.status] for report in self._kernel_reports),
             key=STATUS_BY_CODE.index,
             default=Status.CONVERGED,
         )
+        # kernels close loops ten times as exactly, and may get stuck in between
+        is_closed = status is Status.NOT_CLOSED and self._is_closed_at_q() and not self._violated_limits()
+        return Status.STALLED if is_closed else status
 
     @property
     def iterations(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -46,6 +47,12 @@ class SearchProgress:
     def success(self) -> bool:
         """Whether every subproblem is solved, with a solution that `feasible` accepts."""
         return all(result.success and not result.is_rejected for result in self.results)
+
+    def accept_whole(self, feasible: Callable[[Array], bool]) -> None:
+        """Ask `feasible` again if it rejected a subproblem while others were still at their start."""
+        is_solved = all(result.success for result in self.results)
+        if is_solved and not self.success and bool(feasible(self.q.copy())):
+            self.results = [replace(result, is_rejected=False) for result in self.results]
 
     def solution(self, request: ResolvedRequest) -> Solution:
         """Return the results as a solution."""
@@ -107,6 +114,8 @@ class SearchBackend:
             restarts = default_restarts(request)
             if restarts and not progress.success:
                 _restart(replace(request, options=replace(request.options, restarts=restarts)), workspace, progress)
+        if request.feasible is not None and len(progress.results) > 1:
+            progress.accept_whole(request.feasible)
         return progress.answer(request)
 
 
