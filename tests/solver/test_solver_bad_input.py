@@ -138,6 +138,11 @@ CASES = {
     # starts
     "a start of the wrong length": (lambda: solver().solve(q0=[0, 0]), ShapeError, "3 numbers"),
     "several starts": (lambda: solver().solve(q0=np.zeros((2, 3))), ShapeError, "q|one"),
+    "a start with a NaN for a new angle": (
+        lambda: mk.Solver(mk.gallery.four_bar(), mk.JointValues({"crank_joint": 0.6})).solve(0.5, np.full(3, math.nan)),
+        NotFinite,
+        "finite",
+    ),
     "a start with a NaN": (lambda: solver().solve(q0=[0, math.nan, 0]), NotFinite, "joint2"),
     "a start with a NaN on the fast path": (
         lambda: solver().solve(np.array([1.0, 1, 0]), np.array([0, math.nan, 0])),

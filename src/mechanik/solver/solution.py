@@ -151,9 +151,9 @@ class Solution:
     def __init__(
         self,
         compiled: CompiledProblem,
-        objectives: tuple[Objective, ...] | Callable[[], tuple[Objective, ...]] | Array | float | None,
+        objectives: tuple[Objective, ...] | Callable[[], tuple[Objective, ...]] | Array | bytes | float | None,
         q: Array,
-        reports: tuple[KernelReport, ...] | int,
+        reports: tuple[KernelReport, ...] | bytes | int,
         seconds: float,
         bounds: tuple[Array, Array] | None = None,
         details: SolutionDetails = NO_DETAILS,
@@ -162,11 +162,12 @@ class Solution:
 
         Args:
             compiled: the compiled problem.
-            objectives: the objectives, a function that makes them, the new target of the only objective, or None for
-                the objectives of the compiled problem.
+            objectives: the objectives, a function that makes them, the new target of the only objective (a number; a
+                pose or a point, as an array or as its bytes, which are copied faster), or None for the objectives of
+                the compiled problem.
             q: configuration, (nq,).
-            reports: the kernel report of each subproblem; or, for a chain that was solved, the return code of the chain
-                kernel.
+            reports: the kernel report of each subproblem; or the table of a single report as bytes; or, for a chain
+                that was solved, the return code of the chain kernel.
             seconds: time from the call to the result, s.
             bounds: lower and upper limits of this call, (nq,) each. None: the limits of the compiled problem.
             details: all else.
@@ -216,6 +217,8 @@ class Solution:
         """Kernel report of each subproblem."""
         if isinstance(self._report, int):
             self._report = (chain_kernel_report(self._report),)
+        elif isinstance(self._report, bytes):
+            self._report = (KernelReport(np.frombuffer(self._report).copy()),)
         return self._report
 
     # ---- status and messages ----------------------------------------------------------------
@@ -365,7 +368,12 @@ class Solution:
             return self._compiled.objectives
         if callable(source):
             source = self._objectives_source = source()
-        return source if isinstance(source, tuple) else (self._compiled.objectives[0].with_target(source),)
+        if isinstance(source, tuple):
+            return source
+        if isinstance(source, bytes):
+            source = np.frombuffer(source)
+            source = source.reshape(4, 4) if source.size == 16 else source
+        return (self._compiled.objectives[0].with_target(source),)
 
     @property
     def subproblems(self) -> tuple[SubproblemReport, ...]:

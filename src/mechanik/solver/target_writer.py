@@ -172,12 +172,12 @@ def _angle_writer(name: str, data: Array, k: int, lower: float, upper: float) ->
             target = target.get(name)  # type: ignore[union-attr]
         if not isinstance(target, float) or not isfinite(target):
             return None
+        value = q0.item(k)
+        if not isfinite(value):
+            return None
         if is_unlimited:
-            data[0] = target + full_turn * round((q0[k] - target) / full_turn)
+            data[0] = target + full_turn * round((value - target) / full_turn)
         else:
-            value = float(q0[k])
-            if not isfinite(value):
-                return None
             data[0] = nearest_equivalent_value(target, value, lower, upper)
         return NO_TARGET
 

@@ -188,15 +188,15 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
     search, mid_q, nq = backend.search_at(mechanism.q), backend.mid_configuration, mechanism.nq
     has_fixed_joints, default_pool = search.has_fixed_joints, search.workspace_pool
     translation_pool: list[tuple[Array, Array]] = []  # poses for point targets, and views of their positions
-    array, empty, perf_counter = np.ndarray, np.empty, time.perf_counter
+    array, empty, perf_counter, float64 = np.ndarray, np.empty, time.perf_counter, np.dtype(np.float64)
 
     def call(target: Any, q0: Any) -> Solution | Partial | None:
         start_time = perf_counter()
-        if type(target) is not array:
+        if type(target) is not array or target.dtype is not float64:
             return None
-        X, mode, position, pool, own_search = target, FROM_SEED, None, default_pool, search
+        X, mode, pool = target, FROM_SEED, default_pool
         if is_point:
-            if X.shape != (3,) or X.dtype != np.float64:
+            if target.shape != (3,):
                 return None
             try:
                 X, position = translation_pool.pop()
@@ -207,6 +207,7 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
             q0, mode = mid_q if mid_q is not None else np.array(mechanism.q), FROM_TABLE
         elif type(q0) is not array:
             return None
+        own_search = search
         if has_fixed_joints:
             if q0.shape != (nq,) or q0.dtype != np.float64:
                 return None
@@ -226,9 +227,9 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
             pool.append(work)
             return None if result is None else partial_answer(result)
         pool.append(work)
-        if position is not None:
-            translation_pool.append((X, position))
-        return Solution(compiled, target.copy(), q, code, perf_counter() - start_time)
+        if is_point:
+            translation_pool.append((X, X[:3, 3]))
+        return Solution(compiled, target.tobytes(), q, code, perf_counter() - start_time)
 
     return call
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels.state_layout import DONE
+from mechanik.kernels.state_layout import DONE, SUCCESS
 from mechanik.objectives import Objective
 from mechanik.problem import KernelOptions, PackedProblem
 from mechanik.solver.backends.chain import PreparedCall
@@ -38,6 +38,11 @@ class FixedQuaternions:
             for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
             if not compiled.moving_dofs[v]
         ]
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are such quaternions."""
+        return bool(self._indices)
 
     def are_valid(self, q: Array) -> bool:
         """Return whether no quaternion is nearly zero."""
@@ -99,17 +104,20 @@ def _single_goal_call(
 ) -> PreparedCall | None:
     """Make the call for the new target of a single objective, which a kernel argument or one table entry holds."""
     objectives, q_shape = compiled.all_objectives, (compiled.mechanism.nq,)
-    if compiled.definition.constraints or make_target_writer(compiled, compiled.problem.subproblems[0].packed) is None:
+    if compiled.definition.constraints or len(objectives) != 1:
+        return None
+    if make_target_writer(compiled, compiled.problem.subproblems[0].packed) is None:
         return None
     pool: list[Any] = []
     fixed_quaternions = FixedQuaternions(compiled)
-    array, empty, perf_counter = np.ndarray, np.empty, time.perf_counter
-    has_fixed_quaternions = bool(fixed_quaternions._indices)
+    array, empty, perf_counter, float64 = np.ndarray, np.empty, time.perf_counter, np.dtype(np.float64)
+    has_fixed_quaternions = fixed_quaternions.exist
 
     def make_entry() -> Any:
         packed = _copies(compiled, kernel_options)[0]
         write = make_target_writer(compiled, packed)
-        return write, packed.ints, packed.floats, packed.report, packed.extra_state if len(packed.extra_state) else None
+        extra_state = packed.extra_state if len(packed.extra_state) else None
+        return write, packed.ints, packed.floats, packed.report.table, extra_state
 
     def call(target: Any, q0: Any) -> Solution | None:
         if type(q0) is not array or q0.shape != q_shape:
@@ -119,29 +127,32 @@ def _single_goal_call(
             entry = pool.pop()
         except IndexError:
             entry = make_entry()
-        write, ints, floats, report, extra_state = entry
+        write, ints, floats, report_table, extra_state = entry
         argument = write(target, q0)
         if argument is None or (has_fixed_quaternions and not fixed_quaternions.are_valid(q0)):
             pool.append(entry)
             return None
         if extra_state is not None:
-            extra_state[:] = 0.0
+            extra_state.fill(0.0)
         q = empty(q_shape)
         try:
             code = descent_kernel.search(ints, floats, argument, q0, NO_STARTS, q)
         except TypeError:  # not a contiguous array of float64
             pool.append(entry)
             return None
-        report = report.copy()
+        success, report = report_table.item(SUCCESS), report_table.tobytes()
         pool.append(entry)
-        if code != DONE or not (may_return_failure or report.success):
+        if code != DONE or not (success or may_return_failure):
             return None
         if has_fixed_quaternions:
             fixed_quaternions.normalize(q)
-        own_target = target if isinstance(target, float) else target.copy()
-        return Solution(compiled, own_target, q, (report,), perf_counter() - start_time)
+        if type(target) is array:
+            target = target.tobytes() if target.dtype is float64 else target.copy()
+        elif not isinstance(target, float):
+            target = target.copy()
+        return Solution(compiled, target, q, report, perf_counter() - start_time)
 
-    return call if len(objectives) == 1 else None
+    return call
 
 
 def _several_goals_call(
