@@ -31,6 +31,7 @@ from mechanik.solver.search.search_context import SearchContext
 from mechanik.solver.search.solution_set import KNOWN_SOLUTION_DISTANCE, Indices, SolutionPool
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_rng, format_count
+from mechanik.value_object import ValueObject
 
 STARTS_PER_BLOCK = 64
 """Number of starts in the first block; later blocks have up to four times as many."""
@@ -254,7 +255,7 @@ SELF_MOTION_SAMPLES = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AssemblyModes:
+class AssemblyModes(ValueObject):
     """Distinct configurations with closed loops, driven joints at their values and all joints inside their limits.
 
     Configurations that differ by full rotations are the same mode. So are configurations that differ only in the

@@ -83,6 +83,23 @@ class Clearance(Objective):
     def __repr__(self) -> str:
         return f"<{self._label} of {self.clearance:g} m>"
 
+    def __hash__(self) -> int:
+        return hash((type(self), self.name, self.level, self.weight, self.clearance))  # a collider can change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        reduction = Objective.__reduce__(self)
+        caches_collider = self._collider_cache and self._collider_cache[0] is self.avoid
+        reduction[1][1]["_collider_cache"] = [self.avoid] if caches_collider else []
+        return reduction
+
+    def _compared_fields(self) -> dict[str, object]:
+        from mechanik.collision import Collider
+
+        values = Objective._compared_fields(self)
+        if isinstance(self.avoid, Collider):
+            values["avoid"] = self.avoid.fingerprint_data()
+        return values
+
     def collider(self, mechanism: Mechanism) -> Collider:
         """Return the given collider, or a collider of the mechanism, which is created at the first call.
 

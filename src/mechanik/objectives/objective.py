@@ -16,6 +16,7 @@ from mechanik.model.frame import Link
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
+from mechanik.value_object import ValueObject
 
 if TYPE_CHECKING:
     from mechanik.model import Mechanism
@@ -61,7 +62,7 @@ class ObjectiveOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Objective(ABC):
+class Objective(ValueObject, ABC):
     """Base class of all objectives.
 
     Attributes:

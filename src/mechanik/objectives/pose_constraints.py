@@ -51,12 +51,13 @@ from mechanik.spatial import Pose, apply, make_pose, quaternion, rotate, rotatio
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.vector_math import cross, length, unit
 from mechanik.validation import as_direction, as_point, as_rotation_matrix, read_only
+from mechanik.value_object import ValueObject
 
 LINK_ORIGIN = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointConstraint:
+class PointConstraint(ValueObject):
     """Position constraint: the point `local` of the link is at `target`.
 
     Args:
@@ -106,7 +107,7 @@ class PointConstraint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _DirectedConstraint:
+class _DirectedConstraint(ValueObject):
     """Position constraint with a direction at its target."""
 
     target: Array
@@ -209,7 +210,7 @@ def random_point_in_ball(rng: np.random.Generator, radius: float) -> Array:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FixedRotation:
+class FixedRotation(ValueObject):
     """Rotation constraint: R_link local = target, all (3, 3).
 
     Args:
@@ -260,7 +261,7 @@ class FixedRotation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlignedAxes:
+class AlignedAxes(ValueObject):
     """Rotation constraint: the direction `local` of the link points along `target`; rotation about it is free.
 
     Args:
@@ -307,7 +308,7 @@ class AlignedAxes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PerpendicularAxes:
+class PerpendicularAxes(ValueObject):
     """Rotation constraint: the direction `local` of the link is perpendicular to `target`.
 
     A `PoseGoal` with one constrained rotation is equivalent to such a constraint.

@@ -38,6 +38,7 @@ from mechanik.model import Mechanism
 from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import quaternion, rotation
 from mechanik.spatial.array import Array, ArrayLike
+from mechanik.value_object import ValueObject
 
 
 class RelationKind(IntEnum):
@@ -67,7 +68,7 @@ ResidualFunction = Callable[["Mechanism", Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relation:
+class Relation(ValueObject):
     """Residual of one kind: of frame B relative to frame A, of dofs, of a centre of mass, or of a function.
 
     Attributes:

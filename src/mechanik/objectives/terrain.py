@@ -18,6 +18,7 @@ import numpy as np
 from mechanik.errors import NotFinite, ObjectiveError, ShapeError
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_vector, read_only
+from mechanik.value_object import ValueObject
 
 CATMULL_ROM = 0.5 * np.array([[0, -1, 2, -1], [2, 0, -5, 3], [0, 1, 4, -3], [0, 0, -1, 1]])
 """(4, 4): for each of four consecutive heights the coefficients of 1, t, t^2, t^3; t runs from 0 at the second height
@@ -25,7 +26,7 @@ to 1 at the third."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class Terrain:
+class Terrain(ValueObject):
     """Terrain given by heights at the corners of square cells, interpolated by Catmull-Rom cubics (1974).
 
     The surface has continuous slopes. Beyond the edge of the grid the outermost heights are repeated, so farther than

@@ -41,8 +41,18 @@ class GraphGoal(Objective):
     def __repr__(self) -> str:
         return f"<goal {self.name!r} of {self.closure.link}>"
 
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))  # the goal can move
+
+    def _compared_fields(self) -> dict[str, object]:
+        closure = self.closure
+        goal = closure.link.name, closure.at, closure.constrained_dof, closure.joint.world_matrix
+        return {**Objective._compared_fields(self), "closure": goal}
+
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        return closure_relations(mechanism, self.closure, self.weight)
+        goal = mechanism.goals.get(self.name)  # that of a copy of the graph, if `mechanism` is a copy
+        closure = self.closure if goal is None or goal.closure is None else goal.closure
+        return closure_relations(mechanism, closure, self.weight)
 
 
 def objectives_of_graph(mechanism: Mechanism, tolerance: float, angle_tolerance: float) -> tuple[Objective, ...]:

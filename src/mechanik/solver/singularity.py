@@ -33,6 +33,7 @@ from mechanik.objectives import JointValues, Objective
 from mechanik.objectives.objective import length_row_mask
 from mechanik.objectives.relation import evaluate_relation
 from mechanik.spatial.array import Array
+from mechanik.value_object import ValueObject
 
 SingularityKind = Literal["change point", "dead point", "lost direction"]
 
@@ -52,7 +53,7 @@ _DESCRIPTIONS: dict[SingularityKind, str] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SingularDirection:
+class SingularDirection(ValueObject):
     """Joint motion of a kind of singularity, and how near the configuration is to this kind.
 
     Attributes:
@@ -78,7 +79,7 @@ class SingularDirection:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Singularity:
+class Singularity(ValueObject):
     """Result of a singularity analysis; in a boolean context, whether the configuration is singular.
 
     It is also false if the configuration could not be analysed (see `unknown`).

@@ -22,13 +22,14 @@ from mechanik.motion.retime.time_profile import TimeProfile, joint_derivatives
 from mechanik.solver import Solver
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, read_only
+from mechanik.value_object import ValueObject
 
 MAX_SAMPLES = 10_000_000
 """Largest number of samples that `resample` returns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(ValueObject):
     """A path with times, velocities and accelerations; the result of `mk.retime`.
 
     All arrays are read-only.
@@ -64,6 +65,9 @@ class Trajectory:
     def __repr__(self) -> str:
         name = self.mechanism.name or "a mechanism"
         return f"<trajectory of {name}: {self.duration:.4g} s in {len(self)} samples>"
+
+    def _compared_fields(self) -> dict[str, object]:
+        return {"q_names": self.mechanism.space.q_names, **{k: getattr(self, k) for k in ("times", "q", "v", "a")}}
 
     @property
     def duration(self) -> float:

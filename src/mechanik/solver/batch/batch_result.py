@@ -84,6 +84,19 @@ class BatchResult:
         self._arrays = q, status, errors, iterations
         self._metadata, self.folder = metadata, folder
 
+    def __eq__(self, value: object) -> bool:
+        if not isinstance(value, BatchResult):
+            return NotImplemented
+        return (
+            (self.joints, self.objectives) == (value.joints, value.objectives)
+            and all(map(np.array_equal, self._arrays[:2], value._arrays[:2]))
+            and np.array_equal(self.errors, value.errors, equal_nan=True)
+            and np.array_equal(self.iterations, value.iterations)
+        )
+
+    def __hash__(self) -> int:
+        return hash((len(self.q), self.joints, self.objectives))
+
     @staticmethod
     def empty(metadata: BatchMetadata) -> BatchResult:
         """Return a result in memory without finished rows.

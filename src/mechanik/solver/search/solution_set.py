@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from mechanik.solver.search.self_motion import (
 )
 from mechanik.spatial.array import Array
 from mechanik.validation import format_count
+from mechanik.value_object import ValueObject
 
 SAME_SOLUTION_DISTANCE = 1e-6
 """Scaled units (rad, or lengths in units of the mechanism's size), modulo full rotations; solutions closer than this
@@ -183,7 +185,7 @@ Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SolutionSet:
+class SolutionSet(ValueObject):
     """Distinct solutions of a target inside the limits, as returned by `Solver.solve_all`.
 
     Attributes:
@@ -276,9 +278,21 @@ class SolutionSet:
             return path_along_arc(self._constraints, arc, a, b)
         return projected_straight_path(self._constraints, a, b) if self.redundancy > 1 else None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        is_fresh = self._constraints.mechanism.revision == self._revision
+        return _restore_solutions, (ValueObject.__reduce__(self), is_fresh)
+
     def _check_fresh(self) -> None:
         if self._constraints.mechanism.revision != self._revision:
             raise StructureError("the mechanism has changed since these solutions were found; call solve_all again")
+
+
+def _restore_solutions(reduction: tuple[Any, ...], is_fresh: bool) -> SolutionSet:
+    """Make a pickled set of solutions; a copied mechanism has revisions of its own."""
+    solutions: SolutionSet = reduction[0](*reduction[1])
+    if is_fresh:
+        object.__setattr__(solutions, "_revision", solutions._constraints.mechanism.revision)
+    return solutions
 
 
 def projected_straight_path(constraints: ConstraintSystem, a: Array, b: Array) -> Array | None:
