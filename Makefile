@@ -10,10 +10,13 @@ BIN := $(VENV)/bin
 endif
 RUN := $(BIN)/python -m
 WORKERS ?= auto
+COUNT ?= 1000000
+HISTORIES ?= 20000
+SEED ?= 0
 
 WEB := src/mechanik/studio/web
 
-.PHONY: demo studio page wheel dev test lint types layers unit browser benchmark motion bench loops clean
+.PHONY: demo studio page wheel dev test lint types layers unit fuzz histories browser benchmark motion bench loops clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mechanik demo
@@ -50,6 +53,15 @@ layers: $(VENV)/.test-installed
 unit: $(VENV)/.test-installed page browser
 	$(BIN)/mechanik warmup
 	$(RUN) pytest -n $(WORKERS)
+
+# COUNT random solves, verified from their configurations alone; about an hour on two cores. A stopped run goes on where
+# it was (.fuzz holds its state, and a small case for each fault); RESTART=1 begins anew, SEED begins at another case
+fuzz: $(VENV)/.test-installed
+	$(BIN)/python tests/fuzz/run_fuzz.py solves --count $(COUNT) --workers $(WORKERS) --seed $(SEED) $(if $(RESTART),--restart)
+
+# HISTORIES histories of calls of one solver from several threads, each call compared with a fresh solver
+histories: $(VENV)/.test-installed
+	$(BIN)/python tests/fuzz/run_fuzz.py histories --count $(HISTORIES) --workers $(WORKERS) --seed $(SEED) $(if $(RESTART),--restart)
 
 # a browser for the studio's tests: the one that is there, or Debian's
 browser:
