@@ -216,13 +216,21 @@ class CompiledProblem:
             )
         ]
 
-    def has_structure_of(self, relations: Sequence[Sequence[Relation]]) -> bool:
-        """Return whether the packed tables can hold these relations of all objectives."""
+    def has_structure_of(self, objectives: Sequence[Objective], relations: Sequence[Sequence[Relation]]) -> bool:
+        """Return whether the packed tables can hold these objectives, given with their relations."""
         return all(
+            _table_entries(own_objective) == _table_entries(objective)
+            for own_objective, objective in zip(self.all_objectives, objectives, strict=True)
+        ) and all(
             len(own_relations) == len(new_relations)
             and all(same_structure(a, b) for a, b in zip(own_relations, new_relations, strict=True))
             for own_relations, new_relations in zip(self.relations, relations, strict=True)
         )
+
+
+def _table_entries(objective: Objective) -> tuple[object, ...]:
+    """Return what the tables hold of an objective besides its relations."""
+    return objective.name, objective.level, objective.required, objective.tolerance, objective.angle_tolerance
 
 
 def relations_of(

@@ -307,7 +307,7 @@ def _fits(compiled: CompiledProblem, request: ResolvedRequest) -> bool:
     """Return whether the tables have the structure of the targets, and columns for all locked dofs."""
     return (
         len(request.relations) == len(compiled.relations)
-        and compiled.has_structure_of(request.relations)
+        and compiled.has_structure_of(request.objectives, request.relations)
         and not _locks_passive_spherical(compiled, request)
     )
 
