@@ -208,7 +208,7 @@ def _link_objective(rng, setting: Setting, kind: str, options: dict[str, object]
                 kind, mk.OnTerrain(link, mk.Terrain(heights, cell, p[:2] - 2.0 * cell), local, **options)
             )
         case "manipulability":
-            if not setting.has_soft or setting.mechanism.nv < 3:
+            if not setting.has_soft or not 3 <= setting.mechanism.nv <= 12:
                 return None
             soft = {name: value for name, value in options.items() if name in ("name", "weight")}
             return FuzzObjective(kind, mk.Manipulability(link, ("X", "Y"), reference=setting.size**2, **soft))

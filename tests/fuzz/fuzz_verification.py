@@ -187,7 +187,7 @@ class Verifier:
             gaps = [_closure_gap(closure, *pair) for pair in pairs]
             error = np.array([gap for gap, _ in gaps]) / [self.size, 1.0]
             excess = np.array([excess for _, excess in gaps])
-            add(_near_one(excess / (2 * CONE_TOLERANCE), 1e-3), f"limits of closing joint {name}")
+            add(_near_one(excess / CONE_TOLERANCE, 0.6), f"limits of closing joint {name}")
             add(_near_one(error.max(axis=1) / CLOSURE_TOLERANCE, 1e-3), f"loop {name}")
         for name, constraint in self.mechanism.joint_constraints.items():
             total = np.full(len(q), -constraint.constant)
@@ -207,7 +207,7 @@ class Verifier:
                     ],
                     axis=0,
                 )
-                add(_near_one(np.maximum(tilt - joint.cone.angle, 0.0) / (2 * CONE_TOLERANCE), 1e-3), f"cone {name}")
+                add(_near_one(np.maximum(tilt - joint.cone.angle, 0.0) / CONE_TOLERANCE, 0.6), f"cone {name}")
         return worst, label
 
     def limit_excess(self, q: np.ndarray, limits: Mapping[str, Sequence[float]]) -> np.ndarray:
