@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Self, Unpack
 
 import numpy as np
@@ -17,7 +18,8 @@ from mechanik.errors import DoFError, NotFinite, ObjectiveError, ShapeError
 from mechanik.model import DoF, Link, Mechanism
 from mechanik.model.dof import TRANSLATIONS, DoFLike, as_dofs
 from mechanik.objectives.objective import Objective, ObjectiveOptions, check_link, link_name
-from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.relation import Relation, RelationKind, TargetPart, TargetWrite
+from mechanik.objectives.target_spec import POINT, TargetSpec
 from mechanik.spatial import make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_point, read_only
@@ -238,6 +240,7 @@ class CentreOfMass(Objective):
                 lower=lower,
                 upper=upper,
                 weight=self.weight,
+                target_writes=None if self.target is None else (TargetWrite(TargetPart.A_POSITION),),
             )
 
         if self.target is not None:
@@ -249,16 +252,23 @@ class CentreOfMass(Objective):
             for edge in inset_edges(self.support, self.margin, self._label)
         )
 
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: a point; or a polygon, which has no fixed shape."""
+        if self.support is None:
+            return TargetSpec(self.target, partial(as_point, label=f"target of {self._label}"), (POINT,))
+        return TargetSpec(None, self._parse_polygon)
+
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another target point (3,), or another support polygon if the goal has a polygon."""
         goal = copy(self)
-        if self.support is None:
-            object.__setattr__(goal, "target", as_point(target, f"target of {self._label}"))
-        else:
-            polygon = as_polygon(target, f"polygon of {self._label}")
-            inset_edges(polygon, self.margin, self._label)
-            object.__setattr__(goal, "support", polygon)
+        object.__setattr__(goal, "target" if self.support is None else "support", self.target_spec.parse(target))
         return goal
+
+    def _parse_polygon(self, target: ArrayLike) -> Array:
+        polygon = as_polygon(target, f"polygon of {self._label}")
+        inset_edges(polygon, self.margin, self._label)
+        return polygon
 
     def _masses(self, mechanism: Mechanism) -> tuple[LinkMass, ...]:
         names = mechanism.links if self.links is None else [check_link(mechanism, name) for name in self.links]

@@ -23,7 +23,8 @@ from mechanik.model.joint_constraint import MIN_RATIO
 from mechanik.model.kinematics import joint_and_dofs
 from mechanik.objectives.constraint_relations import closure_value_relations
 from mechanik.objectives.objective import ErrorNorms, Objective, ObjectiveOptions, ResidualDefinition
-from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.relation import Relation, RelationKind, TargetPart, TargetWrite
+from mechanik.objectives.target_spec import TargetSpec
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_quaternion, format_count, read_only
@@ -89,11 +90,14 @@ def joint_targets_by_name(
     """
     targets: dict[str, JointTarget] = {}
     name_by_dof: dict[str, str] = {}
+    number_count = 0
     for name, numbers in values.items():
+        first_index = number_count
+        number_count += numbers.size
         joint, dofs = joint_and_dofs(name, mechanism.joints)
         if not dofs:
             raise DoFError(f"{joint} is fixed and has no value; remove it from the values")
-        for dof_name, target in _targets_of_joint(mechanism, joint, dofs, numbers, weight):
+        for dof_name, target in _targets_of_joint(mechanism, joint, dofs, numbers, weight, first_index):
             if dof_name in targets and not _have_same_value(targets[dof_name], target):
                 earlier_name, earlier_value, value = (
                     name_by_dof[dof_name],
@@ -105,6 +109,8 @@ def joint_targets_by_name(
                     f"{_values_text(earlier_value)} and to {_values_text(value)}"
                     f"{_mimic_note(earlier_name, name, dof_name)}"
                 )
+            if dof_name in targets:  # new values may contradict each other, so they need this check
+                target = replace(target, relation=replace(target.relation, target_writes=None))
             targets[dof_name] = target
             name_by_dof[dof_name] = name
     return tuple(targets.values())
@@ -115,13 +121,14 @@ def joint_targets_from_q(mechanism: Mechanism, q: Array, weight: float = 1.0) ->
     space = mechanism.space
     targets: list[JointTarget] = []
     for joint, indices in mechanism.kinematics.joint_indices.items():
-        targets += [dof_target(space.q_names[k], float(q[k]), dof, weight) for dof, k in indices.q.items()]
+        targets += [
+            dof_target(space.q_names[k], float(q[k]), dof, weight, TargetWrite(TargetPart.VALUE, k))
+            for dof, k in indices.q.items()
+        ]
         if indices.quaternion_q is not None:
-            targets.append(
-                spherical_joint_target(
-                    mechanism.name_of(joint), q[indices.quaternion_q : indices.quaternion_q + 4], weight
-                )
-            )
+            k = indices.quaternion_q
+            write = TargetWrite(TargetPart.QUATERNION, k)
+            targets.append(spherical_joint_target(mechanism.name_of(joint), q[k : k + 4], weight, write))
     return tuple(targets)
 
 
@@ -171,27 +178,41 @@ def nearest_equivalent_value(
     return value_below if lower - value_below < value_above - upper else value_above
 
 
-def dof_target(dof_name: str, target: float, dof: DoF, weight: float) -> JointTarget:
-    """Return the target of one scalar dof."""
+def dof_target(
+    dof_name: str, target: float, dof: DoF, weight: float, target_write: TargetWrite | None = None
+) -> JointTarget:
+    """Return the target of one scalar dof; `target_write` is its declaration, None if there is none."""
     relation = Relation(
-        RelationKind.JOINT_VALUE, (0,), dof_name=dof_name, target=read_only(np.array([target])), weight=weight
-    )
+        RelationKind.JOINT_VALUE, (0,), dof_name=dof_name, target=read_only(np.array([target])), weight=weight,
+        target_writes=None if target_write is None else (target_write,),
+    )  # fmt: skip
     return JointTarget(relation, 2 * math.pi if dof.is_rotation else math.inf)
 
 
-def spherical_joint_target(joint: str, wxyz: ArrayLike, weight: float) -> JointTarget:
-    """Return the target of a spherical joint, given by name and quaternion wxyz (4,)."""
+def spherical_joint_target(
+    joint: str, wxyz: ArrayLike, weight: float, target_write: TargetWrite | None = None
+) -> JointTarget:
+    """Return the target of a spherical joint, given by name and quaternion wxyz (4,).
+
+    `target_write` is its declaration, None if there is none.
+    """
     target = as_quaternion(wxyz, f"target of {joint!r}")
-    return JointTarget(Relation(RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name=joint, target=target, weight=weight))
+    writes = None if target_write is None else (target_write,)
+    return JointTarget(
+        Relation(
+            RelationKind.SPHERICAL_JOINT, (0, 1, 2), dof_name=joint, target=target, weight=weight, target_writes=writes
+        )
+    )
 
 
 def _targets_of_joint(
-    mechanism: Mechanism, joint: Joint, dofs: tuple[DoF, ...], numbers: Array, weight: float
+    mechanism: Mechanism, joint: Joint, dofs: tuple[DoF, ...], numbers: Array, weight: float, first_index: int
 ) -> list[tuple[str, JointTarget]]:
     """Return the targets of a joint's dofs, each with a key under which contradictory targets are found.
 
     The key is the name of the dof in q that the target constrains, or the name of the spherical joint. Targets of a
-    closing joint have keys of their own.
+    closing joint have keys of their own. `first_index` is the index of the first of the numbers among those of all
+    joints.
     """
     name, space = mechanism.name_of(joint), mechanism.space
     if joint.closure is not None:
@@ -207,14 +228,19 @@ def _targets_of_joint(
         if len(rotations) < 3:
             raise DoFError(f"{joint} is spherical: one angle alone cannot be a target; give all three angles, or wxyz")
         translation_count = len(dofs) - 3
+        write = None
         if numbers.size == translation_count + 4:
-            wxyz = numbers[translation_count:]
+            wxyz, write = (
+                numbers[translation_count:],
+                TargetWrite(TargetPart.QUATERNION, first_index + translation_count),
+            )
         else:
             numbers = _check_size(numbers, len(dofs), joint)
             wxyz = quaternion.from_euler(numbers[:-4:-1], order="zyx", axes="moving")
-        targets.append((name, spherical_joint_target(name, wxyz, weight)))
+        targets.append((name, spherical_joint_target(name, wxyz, weight, write)))
         dofs, numbers = dofs[:translation_count], numbers[:translation_count]
-    for dof, number in zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True):
+    for index, (dof, number) in enumerate(zip(dofs, _check_size(numbers, len(dofs), joint).tolist(), strict=True)):
+        write = TargetWrite(TargetPart.VALUE, first_index + index)
         if dof in joint._couplings:
             leader, leader_dof, ratio, offset = joint._couplings[dof].resolve()
             if abs(ratio) < MIN_RATIO:
@@ -223,11 +249,12 @@ def _targets_of_joint(
                     f"{'rad' if dof.is_rotation else 'm'}, so it cannot have a target"
                 )
             dof_name = space.q_names[mechanism.kinematics.joint_indices[leader].q[leader_dof]]
-            leader_target = dof_target(dof_name, (number - offset) / ratio, dof, weight * abs(ratio))
+            write = replace(write, ratio=ratio, offset=offset)
+            leader_target = dof_target(dof_name, (number - offset) / ratio, dof, weight * abs(ratio), write)
             targets.append((dof_name, JointTarget(leader_target.relation, leader_target.period / abs(ratio))))
         else:
             dof_name = space.q_names[indices.q[dof]]
-            targets.append((dof_name, dof_target(dof_name, number, dof, weight)))
+            targets.append((dof_name, dof_target(dof_name, number, dof, weight, write)))
     return targets
 
 
@@ -368,6 +395,12 @@ class JointValues(JointObjective):
         """
         return joint_targets_by_name(mechanism, self.values, self.weight)
 
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: the values of all names, one after the other."""
+        value = np.concatenate(list(self.values.values()))
+        return TargetSpec(value, self._parse_target, restore=self._values_by_name, takes_names=True)
+
     def with_target(self, target: Mapping[str, ArrayLike] | ArrayLike) -> Self:
         """Return the same goal with other values.
 
@@ -379,6 +412,12 @@ class JointValues(JointObjective):
             UnknownName: the goal has no such name.
             ObjectiveError: a value without a name is given, and the goal has several names.
         """
+        goal = copy(self)
+        object.__setattr__(goal, "values", self._with_values(target))
+        return goal
+
+    def _with_values(self, target: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, Array]:
+        """Return the values by name, with those of a target."""
         if not isinstance(target, Mapping):
             if len(self.values) > 1:
                 raise ObjectiveError(
@@ -389,9 +428,21 @@ class JointValues(JointObjective):
         for name in new_values:
             if name not in self.values:
                 raise UnknownName(f"value of {self._label}", name, self.values)
-        goal = copy(self)
-        object.__setattr__(goal, "values", {**self.values, **new_values})
-        return goal
+        return {**self.values, **new_values}
+
+    def _parse_target(self, target: Mapping[str, ArrayLike] | ArrayLike) -> Array:
+        """Return the values of all names, one after the other."""
+        values = self._with_values(target)
+        for name, own_value in self.values.items():
+            if values[name].shape != own_value.shape:
+                raise ShapeError(
+                    f"{self._label} has {format_count(own_value.size, 'value')} at {name!r}, not {values[name].size}"
+                )
+        return np.concatenate(list(values.values()))
+
+    def _values_by_name(self, numbers: Array) -> dict[str, Array]:
+        ends = np.cumsum([value.size for value in self.values.values()])
+        return dict(zip(self.values, np.split(numbers, ends[:-1]), strict=True))
 
 
 def _values_text(numbers: Array) -> str:
@@ -463,6 +514,13 @@ class RestPose(JointObjective):
                 weighted_targets.append(JointTarget(replace(target.relation, weight=weight), target.period))
         return tuple(weighted_targets)
 
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: a configuration (nq,); no fixed shape if values are given by name."""
+        if not isinstance(self.q, np.ndarray):
+            return TargetSpec(None, self._parse_target, takes_names=True)
+        return TargetSpec(self.q, self._parse_target, (self.q.shape,), takes_names=True)
+
     def with_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Self:
         """Return the same preference for another configuration (nq,), or for values by name.
 
@@ -472,6 +530,13 @@ class RestPose(JointObjective):
         objective = copy(self)
         object.__setattr__(objective, "q", self._check_configuration(target))
         return objective
+
+    def _parse_target(self, target: ArrayLike) -> Array:
+        """Return a configuration (nq,); raises `ShapeError` for values by name."""
+        q = self._check_configuration(target)
+        if not isinstance(q, np.ndarray) or not isinstance(self.q, np.ndarray) or q.shape != self.q.shape:
+            raise ShapeError(f"target of {self._label} is not a configuration like the present one")
+        return q
 
     def _check_configuration(self, q: ArrayLike | Mapping[str, ArrayLike] | None) -> Array | Mapping[str, Array] | None:
         if q is None:

@@ -14,6 +14,7 @@ import numpy as np
 from mechanik.errors import InvalidArgument, ObjectiveError, UnknownName
 from mechanik.model.frame import Link
 from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.target_spec import TargetSpec
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number
 from mechanik.value_object import ValueObject
@@ -117,6 +118,26 @@ class Objective(ValueObject, ABC):
         Raises:
             UnknownName: the mechanism has no link or joint of a given name.
         """
+
+    @property
+    def target_spec(self) -> TargetSpec | None:
+        """Declaration of the target: its shapes, its forms and its numbers; None if it is not declared.
+
+        An objective of your own works without it, as long as it has `with_target`. With it, batches check the shapes of
+        targets; and if its relations have `target_writes`, new targets are written without new relations.
+        """
+        return None
+
+    @property
+    def has_target(self) -> bool:
+        """Whether `with_target` takes new targets."""
+        return type(self).with_target is not Objective.with_target
+
+    @property
+    def takes_names(self) -> bool:
+        """Whether a mapping is a target of this objective; else it gives targets by the names of objectives."""
+        spec = self.target_spec
+        return spec is not None and spec.takes_names
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same objective with another target.

@@ -46,7 +46,7 @@ from mechanik.errors import DoFError, ObjectiveError
 from mechanik.model.dof import ROTATIONS, DoF, DoFLike, as_dofs
 from mechanik.model.kinematics import Z_TO_AXIS
 from mechanik.model.mechanism import Mechanism
-from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.relation import Relation, RelationKind, TargetPart, TargetWrite
 from mechanik.spatial import Pose, apply, make_pose, quaternion, rotate, rotation, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.vector_math import cross, length, unit
@@ -406,38 +406,52 @@ def pose_constraint_relations(
     """
 
     def make_relation(
-        kind: RelationKind, rows: tuple[int, ...], frame_a: tuple[Array, Array], frame_b: tuple[Array, Array]
+        kind: RelationKind,
+        rows: tuple[int, ...],
+        frame_a: tuple[Array, Array],
+        frame_b: tuple[Array, Array],
+        target_writes: tuple[TargetWrite, ...],
     ) -> Relation:
         """Make a relation between frames A and B, each given by its axes (3, 3) and its origin (3,)."""
-        return Relation(kind, rows, a, b, read_only(make_pose(*frame_a)), read_only(make_pose(*frame_b)), weight=weight)
+        X_a, X_b = read_only(make_pose(*frame_a)), read_only(make_pose(*frame_b))
+        return Relation(kind, rows, a, b, X_a, X_b, weight=weight, target_writes=target_writes)
 
     p_a, p_b = (FRAME_ORIGIN, FRAME_ORIGIN) if position is None else (position.target, position.local)
     rows = () if position is None else position.ROWS
+    # the target of a goal with a position and an axis is a point, and the axis stays
+    position_writes = () if position is None else (TargetWrite(TargetPart.A_POSITION),)
+    axis_writes = (TargetWrite(TargetPart.A_DIRECTION),) if position is None else ()
     match orientation:
         case None:
             axes_a = np.eye(3) if position is None else _constraint_axes(position)
-            return (make_relation(RelationKind.POSE, rows, (axes_a, p_a), (np.eye(3), p_b)),)
+            return (make_relation(RelationKind.POSE, rows, (axes_a, p_a), (np.eye(3), p_b), position_writes),)
         case FixedRotation():
             axes_a, axes_b = orientation.target, orientation.local
+            rotation_write = TargetWrite(TargetPart.A_ROTATION)
             if position is not None and not isinstance(position, PointConstraint):
                 axes_a = _constraint_axes(position)
                 axes_b = orientation.link_rotation.T @ axes_a
-            return (make_relation(RelationKind.POSE, (*rows, 3, 4, 5), (axes_a, p_a), (axes_b, p_b)),)
+                rotation_write = TargetWrite(TargetPart.B_INVERSE_ROTATION, left=orientation.local, right=axes_a)
+            target_writes = (*position_writes, rotation_write)
+            return (make_relation(RelationKind.POSE, (*rows, 3, 4, 5), (axes_a, p_a), (axes_b, p_b), target_writes),)
         case AlignedAxes():
             axes_a, axes_b = axes_from_z(orientation.target), axes_from_z(orientation.local)
             if position is not None and not isinstance(position, PointConstraint):
                 common_axes = _common_axes(orientation.target, position)
                 if common_axes is None:
                     position_relations = pose_constraint_relations(position, None, a=a, b=b, weight=weight)
-                    return (*position_relations, *pose_constraint_relations(None, orientation, a=a, b=b, weight=weight))
+                    axis_frames = (axes_a, FRAME_ORIGIN), (axes_b, FRAME_ORIGIN)
+                    return (*position_relations, make_relation(RelationKind.AXIS, (3, 4), *axis_frames, axis_writes))
                 axes_a, rows = common_axes
-            return (make_relation(RelationKind.AXIS, (*rows, 3, 4), (axes_a, p_a), (axes_b, p_b)),)
+            target_writes = (*position_writes, *axis_writes)
+            return (make_relation(RelationKind.AXIS, (*rows, 3, 4), (axes_a, p_a), (axes_b, p_b), target_writes),)
         case PerpendicularAxes():
             cosine_relation = make_relation(
                 RelationKind.COSINE,
                 (0,),
                 (axes_from_z(orientation.target), FRAME_ORIGIN),
                 (axes_from_z(orientation.local), FRAME_ORIGIN),
+                axis_writes,
             )
             if position is None:
                 return (cosine_relation,)
@@ -523,8 +537,10 @@ def partial_pose_relations(
     if axes not in ("goal", "world"):
         raise DoFError(f"axes must be 'goal' or 'world', not {axes!r}")
     dofs = as_dofs(constrained_dofs)
+    R_tool: Array | None = None
     if axes == "world" and a is None:
         # a target in the world does not move: A gets the axes of the world, and B is rotated by the inverse rotation
+        R_tool = X_b[:3, :3]
         X_a, X_b, axes = translation(X_a[:3, 3]), X_b @ make_pose(X_a[:3, :3].T, np.zeros(3)), "goal"
     translations = [dof.axis_index for dof in dofs if not dof.is_rotation]
     rotations = [dof for dof in dofs if dof.is_rotation]
@@ -533,20 +549,30 @@ def partial_pose_relations(
         axes == "world" and 0 < len(group) < 3 for group in (translations, rotations)
     )
 
+    def writes_of_pose(k_a: int, k_b: int) -> tuple[TargetWrite, ...]:
+        """Return the parts that a target pose determines, with axis k_a of A and axis k_b of B permuted to z."""
+        position_write = TargetWrite(TargetPart.A_POSITION)
+        if R_tool is not None:
+            R_right = Z_TO_AXIS[k_b][:3, :3]
+            return position_write, TargetWrite(TargetPart.B_INVERSE_ROTATION, left=R_tool, right=R_right)
+        return position_write, TargetWrite(TargetPart.A_ROTATION, right=None if k_a == 2 else Z_TO_AXIS[k_a][:3, :3])
+
     def make_relation(
         k: int, kind: RelationKind, translations: list[int], rotation_rows: list[int], has_world_axes: bool
     ) -> Relation:
         """Make a relation with the axes of A or of the world, permuted so that axis k becomes z."""
         rows = tuple(sorted((i - k - 1) % 3 for i in translations) + rotation_rows)
-        X_permutation = np.eye(4) if has_world_axes else Z_TO_AXIS[k]
+        k_frame = 2 if has_world_axes else k
         C = read_only(Z_TO_AXIS[k][:3, :3].copy()) if has_world_axes else None
-        frames = read_only(X_a @ X_permutation), read_only(X_b @ X_permutation)
-        return Relation(kind, rows, a, b, *frames, world_axes=C, weight=weight)
+        frames = read_only(X_a @ Z_TO_AXIS[k_frame]), read_only(X_b @ Z_TO_AXIS[k_frame])
+        writes = writes_of_pose(k_frame, k_frame)
+        return Relation(kind, rows, a, b, *frames, world_axes=C, weight=weight, target_writes=writes)
 
     if len(rotations) == 1 and not has_world_rotations:
         axis_b, axis_a = PERPENDICULAR_PAIRS[rotations[0]]
         frames = read_only(X_a @ Z_TO_AXIS[axis_a]), read_only(X_b @ Z_TO_AXIS[axis_b])
-        cosine_relation = Relation(RelationKind.COSINE, (0,), a, b, *frames, weight=weight)
+        writes = writes_of_pose(axis_a, axis_b)
+        cosine_relation = Relation(RelationKind.COSINE, (0,), a, b, *frames, weight=weight, target_writes=writes)
         return (
             *([make_relation(2, RelationKind.POSE, translations, [], has_world_translations)] if translations else []),
             cosine_relation,

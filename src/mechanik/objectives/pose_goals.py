@@ -32,9 +32,11 @@ from mechanik.objectives.pose_constraints import (
     random_rotation,
 )
 from mechanik.objectives.relation import Relation
+from mechanik.objectives.target_spec import POINT, POSE, POSITION_WXYZ, ROTATION, WXYZ, TargetSpec
 from mechanik.spatial import Pose, make_pose, quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import (
+    as_direction,
     as_number,
     as_point,
     as_quaternion,
@@ -148,30 +150,55 @@ class LinkGoal(Objective):
         named = named_target(f"target of {self._label}", position, wxyz, rpy)
         if (target is None) == (named is None):
             raise ObjectiveError(f"{self._label} needs one new target: give target, or position, wxyz or rpy by name")
-        given: ArrayLike | Pose = named if target is None else target  # type: ignore[assignment]
-        shape = shape_of(given)
+        given = named if target is None else target
+        numbers = self.target_spec.parse(given)
         own_position, own_rotation = self.position, self.rotation
-        if own_position is not None and shape == (3,):
-            return self._copy_with(position=own_position.with_target(given))  # type: ignore[arg-type]
-        if shape in ((4, 4), (7,)) and isinstance(own_rotation, FixedRotation):
-            X = as_single_pose(given, f"target of {self._label}")
-            new_rotation = FixedRotation(X[:3, :3], own_rotation.local)
-            return self._copy_with(
-                position=None if own_position is None else own_position.with_target(X[:3, 3]), rotation=new_rotation
-            )
-        if own_position is None and isinstance(own_rotation, FixedRotation):
-            return self._copy_with(rotation=FixedRotation(given, own_rotation.local))
-        if own_position is None and own_rotation is not None and shape == (3,):
-            return self._copy_with(rotation=type(own_rotation)(given, own_rotation.local))  # type: ignore[arg-type]
-        expected = "a pose, or a point" if isinstance(own_rotation, FixedRotation) else "a point"
         if own_position is None:
-            expected = "a direction"
-        if shape in ((3, 3), (4,)) and isinstance(own_rotation, FixedRotation):
+            assert own_rotation is not None
+            return self._copy_with(rotation=type(own_rotation)(numbers, own_rotation.local))
+        if not isinstance(own_rotation, FixedRotation):
+            return self._copy_with(position=own_position.with_target(numbers))
+        if shape_of(given) != POINT:
+            own_rotation = FixedRotation(numbers[:3, :3], own_rotation.local)
+        return self._copy_with(position=own_position.with_target(numbers[:3, 3]), rotation=own_rotation)
+
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: a pose, a point, a rotation, or the direction of an axis."""
+        position, rotation = self.position, self.rotation
+        if isinstance(rotation, FixedRotation):
+            if position is None:
+                return TargetSpec(rotation.target, self._parse_target, (ROTATION, WXYZ, POSE, POSITION_WXYZ))
+            X = make_pose(rotation.target, position.target)
+            return TargetSpec(X, self._parse_target, (POSE, POSITION_WXYZ, POINT))
+        constraint = rotation if position is None else position
+        assert constraint is not None
+        return TargetSpec(constraint.target, self._parse_target, (POINT,))
+
+    def _parse_target(self, target: ArrayLike | Pose) -> Array:
+        """Return a target as an array: a pose (4, 4), a point or direction (3,), or a rotation (3, 3)."""
+        label, shape = f"target of {self._label}", shape_of(target)
+        position, rotation = self.position, self.rotation
+        if position is None:
+            if isinstance(rotation, FixedRotation):
+                return as_rotation_matrix(target, label)
+            if shape == POINT:
+                return as_direction(target, label)  # type: ignore[arg-type]
+        elif not isinstance(rotation, FixedRotation):
+            if shape == POINT:
+                return as_point(target, label)  # type: ignore[arg-type]
+        elif shape == POINT:
+            return make_pose(rotation.target, as_point(target, label))  # type: ignore[arg-type]
+        elif shape in (POSE, POSITION_WXYZ):
+            return as_single_pose(target, label)
+        elif shape in (ROTATION, WXYZ):
             raise ObjectiveError(
-                f"target of {self._label} must be {expected}, not a rotation without a position; "
+                f"{label} must be a pose, or a point, not a rotation without a position; "
                 "give position=... with rpy=... or wxyz=..."
             )
-        raise ObjectiveError(f"target of {self._label} must be {expected}, not an array of shape {shape}")
+        expected = "a direction" if position is None else "a point"
+        expected = f"a pose, or {expected}" if isinstance(rotation, FixedRotation) else expected
+        raise ObjectiveError(f"{label} must be {expected}, not an array of shape {shape}")
 
     # ---- transforms and poses that meet the goal --------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Self, Unpack
 
 import numpy as np
@@ -16,11 +17,16 @@ from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, Unknow
 from mechanik.model import Link, Mechanism
 from mechanik.objectives.objective import Objective, ObjectiveOptions, check_link, link_name
 from mechanik.objectives.pose_constraints import axes_from_z
-from mechanik.objectives.relation import Relation, RelationKind
+from mechanik.objectives.relation import Relation, RelationKind, TargetPart, TargetWrite
+from mechanik.objectives.target_spec import NUMBER, POINT, POSE, POSITION_WXYZ, TargetSpec
 from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import Pose, make_pose, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_direction, as_number, as_numbers, as_point, as_point_or_pose, read_only
+
+FRAME = (TargetWrite(TargetPart.A_POSITION), TargetWrite(TargetPart.A_ROTATION))
+FRAME_SHAPES = (POSE, POSITION_WXYZ, POINT)
+"""Parts of a relation that a frame as target determines, and shapes of such a target; a point has no rotation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -101,7 +107,17 @@ class InBox(Objective):
         rows = np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
         lower, upper = read_only(self.lower[rows]), read_only(self.upper[rows])
         ends = a, b, self.frame, read_only(translation(self.point))
-        return (Relation(RelationKind.POSE, tuple(rows.tolist()), *ends, lower=lower, upper=upper, weight=self.weight),)
+        return (
+            Relation(
+                RelationKind.POSE, tuple(rows.tolist()), *ends, lower=lower, upper=upper, weight=self.weight,
+                target_writes=FRAME,
+            ),
+        )  # fmt: skip
+
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: the frame, as a pose or a point."""
+        return TargetSpec(self.frame, partial(as_point_or_pose, label=self._label), FRAME_SHAPES)
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same goal with the box at another point (3,), m, or pose.
@@ -110,7 +126,7 @@ class InBox(Objective):
             target: point (3,), pose (4, 4) or `Pose`; m, in the world, or in the link `relative_to`.
         """
         goal = copy(self)
-        object.__setattr__(goal, "frame", read_only(as_point_or_pose(target, self._label)))
+        object.__setattr__(goal, "frame", read_only(self.target_spec.parse(target)))
         return goal
 
 
@@ -200,7 +216,16 @@ class InBand(Objective):
         ends = a, check_link(mechanism, self.link), self.frame, self.tool
         lower, upper = (read_only(np.array([bound])) for bound in (self.lower, self.upper))
         row = COORDINATES.index(self.coordinate)
-        return (Relation(RelationKind.POSE, (row,), *ends, lower=lower, upper=upper, weight=self.weight),)
+        return (
+            Relation(
+                RelationKind.POSE, (row,), *ends, lower=lower, upper=upper, weight=self.weight, target_writes=FRAME
+            ),
+        )
+
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: the frame, as a pose or a point."""
+        return TargetSpec(self.frame, partial(as_point_or_pose, label=self._label), FRAME_SHAPES)
 
     def with_target(self, target: ArrayLike | Pose) -> Self:
         """Return the same goal with the frame at another point (3,), m, or pose.
@@ -209,7 +234,7 @@ class InBand(Objective):
             target: point (3,), pose (4, 4) or `Pose`; m, in the world, or in the link `relative_to`.
         """
         goal = copy(self)
-        object.__setattr__(goal, "frame", read_only(as_point_or_pose(target, self._label)))
+        object.__setattr__(goal, "frame", read_only(self.target_spec.parse(target)))
         return goal
 
 
@@ -283,7 +308,17 @@ class InCone(Objective):
         X_a, X_b = (read_only(make_pose(axes_from_z(axis), np.zeros(3))) for axis in (self.direction, self.axis))
         # rounding may make the cosine of an aligned axis larger than 1, so there is no upper bound
         lower, upper = read_only(np.array([math.cos(self.angle)])), read_only(np.array([math.inf]))
-        return (Relation(RelationKind.COSINE, (0,), a, b, X_a, X_b, lower=lower, upper=upper, weight=self.weight),)
+        return (
+            Relation(
+                RelationKind.COSINE, (0,), a, b, X_a, X_b, lower=lower, upper=upper, weight=self.weight,
+                target_writes=(TargetWrite(TargetPart.A_DIRECTION),),
+            ),
+        )  # fmt: skip
+
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: the direction."""
+        return TargetSpec(self.direction, partial(as_direction, label=f"direction of {self._label}"), (POINT,))
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another direction (3,).
@@ -292,7 +327,7 @@ class InCone(Objective):
             target: (3,), of any nonzero length, in the world, or in the link `relative_to`.
         """
         goal = copy(self)
-        object.__setattr__(goal, "direction", as_direction(target, f"direction of {self._label}"))
+        object.__setattr__(goal, "direction", self.target_spec.parse(target))
         return goal
 
 
@@ -379,7 +414,22 @@ class Distance(Objective):
             lower_bound = -math.inf if self.at_least is None else self.at_least
             upper_bound = math.inf if self.at_most is None else self.at_most
         lower, upper = (read_only(np.array([bound])) for bound in (lower_bound, upper_bound))
-        return (Relation(RelationKind.DISTANCE, (0,), *ends, lower=lower, upper=upper, weight=self.weight),)
+        # a target above 0 changes the finite bounds; with both at_least and at_most there is no target
+        finite_bounds = ((TargetPart.LOWER, lower_bound), (TargetPart.UPPER, upper_bound))
+        writes = tuple(TargetWrite(part) for part, bound in finite_bounds if math.isfinite(bound))
+        return (
+            Relation(
+                RelationKind.DISTANCE, (0,), *ends, lower=lower, upper=upper, weight=self.weight, target_writes=writes
+            ),
+        )
+
+    @property
+    def target_spec(self) -> TargetSpec | None:
+        """Declaration of the target: the distance, or None if there are two bounds."""
+        bounds = self._given_bounds
+        if len(bounds) > 1:
+            return None
+        return TargetSpec(np.array(getattr(self, bounds[0])), self._parse_distance, (NUMBER,), float)
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another distance (m).
@@ -390,7 +440,7 @@ class Distance(Objective):
         Raises:
             ObjectiveError: the goal has both `at_least` and `at_most`, or the distance is negative.
         """
-        bounds = [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
+        bounds = self._given_bounds
         if len(bounds) > 1:
             raise ObjectiveError(
                 f"{self._label} has two bounds, and one number cannot replace both; create a new Distance"
@@ -398,6 +448,13 @@ class Distance(Objective):
         goal = copy(self)
         object.__setattr__(goal, bounds[0], self._as_distance(target, bounds[0]))
         return goal
+
+    @property
+    def _given_bounds(self) -> list[str]:
+        return [field for field in ("equal", "at_least", "at_most") if getattr(self, field) is not None]
+
+    def _parse_distance(self, target: object) -> Array:
+        return np.array(self._as_distance(target, self._given_bounds[0]))
 
     def _as_distance(self, distance: object, label: str) -> float | None:
         if distance is None:
@@ -485,13 +542,19 @@ class LookAt(Objective):
                 X_a,
                 X_b,
                 weight=self.weight,
+                target_writes=(TargetWrite(TargetPart.B_POSITION),),
             ),
         )
+
+    @property
+    def target_spec(self) -> TargetSpec:
+        """Declaration of the target: a point."""
+        return TargetSpec(self.target, partial(as_point, label=f"target of {self._label}"), (POINT,))
 
     def with_target(self, target: ArrayLike) -> Self:
         """Return the same goal with another target point (3,), m."""
         goal = copy(self)
-        object.__setattr__(goal, "target", as_point(target, f"target of {self._label}"))
+        object.__setattr__(goal, "target", self.target_spec.parse(target))
         return goal
 
 

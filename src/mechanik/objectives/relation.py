@@ -63,6 +63,60 @@ class RelationKind(IntEnum):
     HEIGHT = 10
 
 
+class TargetPart(IntEnum):
+    """Numbers of a relation that the target of its objective determines; see `TargetWrite`.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> mk.PositionGoal("tool", (0.8, 0.1, 0.0)).relations(arm)[0].target_writes[0].part.name
+        'A_POSITION'
+    """
+
+    A_POSITION = 0
+    A_ROTATION = 1
+    A_DIRECTION = 2
+    B_POSITION = 3
+    B_INVERSE_ROTATION = 4
+    VALUE = 5
+    QUATERNION = 6
+    LOWER = 7
+    UPPER = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetWrite:
+    """How the target of an objective determines a part of a relation.
+
+    | part | number of the relation |
+    |---|---|
+    | A_POSITION, B_POSITION | position of X_a or X_b: the target point, or the position of the target pose |
+    | A_ROTATION | rotation of X_a: R @ right, with the target rotation R |
+    | A_DIRECTION | rotation of X_a: the smallest rotation that maps z to the target direction |
+    | B_INVERSE_ROTATION | rotation of X_b: left @ R' @ right, with the transposed target rotation R' |
+    | VALUE | `target`: (number - offset) / ratio |
+    | QUATERNION | `target`: four numbers, normalized |
+    | LOWER, UPPER | bound of the only row: the number, above 0 |
+
+    Attributes:
+        part: the part.
+        index: index of the number, or of the first number, in the target of the objective; for VALUE and QUATERNION.
+        left, right: rotations (3, 3); None: the identity.
+        ratio, offset: those of VALUE.
+
+    Example:
+        >>> arm = mk.arm_2d([0.5, 0.3])
+        >>> mk.JointValues({"joint1": 0.1, "joint2": 0.2}).relations(arm)[1].target_writes[0].index
+        1
+    """
+
+    part: TargetPart
+    index: int = 0
+    left: Array | None = None
+    right: Array | None = None
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
 ResidualFunction = Callable[["Mechanism", Array], tuple[Array, Array]]
 """(mechanism, q) -> values (m,) and their Jacobian (m, nv)."""
 
@@ -90,6 +144,8 @@ class Relation(ValueObject):
         lower, upper: (rows,), the band in which each row may lie; one None: no such bound; both None: the row should be
             zero.
         weight: factor of the rows inside the solver; it does not change `Objective.residual`.
+        target_writes: the parts that the target of the objective determines; empty if it determines none. None: not
+            declared, so a new target needs a new relation.
 
     Example:
         >>> arm = mk.arm_2d([0.5, 0.3])
@@ -114,6 +170,7 @@ class Relation(ValueObject):
     lower: Array | None = None
     upper: Array | None = None
     weight: float = 1.0
+    target_writes: tuple[TargetWrite, ...] | None = None
 
     @property
     def is_length(self) -> tuple[bool, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,24 +16,20 @@ from mechanik.model.dof import ALL_DOFS
 from mechanik.objectives import Objective, PoseGoal, PositionGoal
 from mechanik.objectives.pose_constraints import FixedRotation, PointConstraint
 from mechanik.objectives.pose_goals import LinkGoal
+from mechanik.objectives.relation import TargetPart
+from mechanik.objectives.target_spec import POINT, POSE, WXYZ
 from mechanik.solver.backends.backend import Partial
 from mechanik.solver.batch.batch_rows import (
-    POINT,
-    POSE,
-    ROTATION,
-    WXYZ,
     Mask,
     RowResults,
-    Shape,
     TargetRows,
-    target_shapes,
     validate_targets,
 )
 from mechanik.solver.batch.batch_store import row_seed
 from mechanik.solver.collision_constraint import CollisionConstraint
 from mechanik.solver.search.collision_free_search import CollisionFreeSearch
 from mechanik.solver.solution import IN_COLLISION_CODE, STATUS_BY_CODE, Solution
-from mechanik.spatial import apply, from_position_wxyz, quaternion, rotation
+from mechanik.spatial import apply, quaternion, rotation
 from mechanik.spatial.array import Array
 
 
@@ -44,7 +40,7 @@ def goal_poses(objective: LinkGoal, values: Array | None, count: int) -> Array:
 
     Args:
         objective: the goal.
-        values: targets (count, ...) in any of the shapes `GENERIC_TARGETS`; None: the target of the goal.
+        values: targets (count, ...) of shape (4, 4), (3, 3), (4,) or (3,) each; None: the target of the goal.
         count: number of rows.
     """
     shape = None if values is None else values.shape[1:]
@@ -180,15 +176,6 @@ KEY_COUNT = 1 << 31
 """Number of different keys (random seeds) that are given to the kernel."""
 ITERATIONS_COLUMN, POSITION_ERROR_COLUMN, ROTATION_ERROR_COLUMN = 2, 3, 4
 """Columns of the kernel report; column 0 is the result code."""
-_ROTATIONS_WXYZ = np.array([[0.8, 0.6, 0.0, 0.0], [0.0, 0.6, 0.0, 0.8]])
-_POSES = from_position_wxyz(np.array([[0.3, -0.2, 0.7], [-0.4, 0.1, 0.2]]), _ROTATIONS_WXYZ)
-GENERIC_TARGETS: Mapping[Shape, Array] = {
-    POSE: _POSES,
-    POINT: _POSES[:, :3, 3],
-    ROTATION: _POSES[:, :3, :3],
-    WXYZ: _ROTATIONS_WXYZ,
-}
-"""Two different targets of each shape, to test how an objective depends on its target."""
 
 
 class ChainRowSolver(Protocol):
@@ -297,19 +284,16 @@ def supports_lanes(mechanism: Mechanism, objective: Objective) -> bool:
     if not isinstance(objective, LinkGoal):
         return False
     relations = objective.relations(mechanism)
-    shapes = [shape for shape in target_shapes(objective) if shape in GENERIC_TARGETS]
-    for shape in shapes:
-        for target, X in zip(GENERIC_TARGETS[shape], goal_poses(objective, GENERIC_TARGETS[shape], 2), strict=True):
-            new_relations = objective.with_target(target).relations(mechanism)
-            if (
-                len(relations) != 1
-                or len(new_relations) != 1
-                or not np.array_equal(new_relations[0].X_b, relations[0].X_b)
-            ):
-                return False
-            if not np.allclose(new_relations[0].X_a, X, rtol=0.0, atol=1e-15):
-                return False
-    return bool(shapes)
+    target_writes = relations[0].target_writes
+    return (
+        len(relations) == 1
+        and bool(target_writes)
+        and all(
+            write.part in (TargetPart.A_POSITION, TargetPart.A_ROTATION) and write.right is None
+            for write in target_writes
+        )
+        and np.array_equal(relations[0].X_a, goal_poses(objective, None, 1)[0])
+    )
 
 
 COLLISION_FREE_CHUNK_ROWS = 1024

@@ -1,8 +1,9 @@
 """Input and output rows of a batch: validation of targets and starts, row results, and the backend protocol.
 
 Shapes are validated for the whole batch, and values row by row. Arrays are read in chunks, and pages of memory-mapped
-files are released, so memory is bounded. `Objective.with_target` decides which targets an objective accepts; only joint
-values have their own rules here, since the number of values depends on the joints.
+files are released, so memory is bounded. `Objective.target_spec` declares the shapes of targets, and
+`Objective.with_target` checks the target of a row; only joint values have their own rules here, since the number of
+values depends on the joints.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mechanik.errors import InvalidArgument, MechanikError, ShapeError, UnknownN
 from mechanik.kernels.state_layout import BATCH_PENDING
 from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.objectives import JointValues, Objective, RestPose
+from mechanik.objectives.target_spec import NUMBER, POINT, POSE, POSITION_WXYZ, ROTATION, WXYZ, Shape
 from mechanik.spatial import from_position_wxyz
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.rotation import is_rotation
@@ -42,23 +44,12 @@ def release_pages(array: object) -> None:
         owner = owner.obj if isinstance(owner, memoryview) else getattr(cast("object", owner), "base", None)
 
 
-Shape = tuple[int, ...]
 Mask = npt.NDArray[np.bool_]
 
 POSE_TOLERANCE = 1e-6
 """Tolerance of rotation matrices and of the last row of poses, as in `mechanik.validation`; the rounding of float32 is
 smaller."""
 
-POSE, POSITION_WXYZ, ROTATION, WXYZ, POINT, NUMBER = (4, 4), (7,), (3, 3), (4,), (3,), ()
-"""Shapes of a single target."""
-SAMPLE_TARGETS: Mapping[Shape, object] = {
-    POSE: np.eye(4),
-    ROTATION: np.eye(3),
-    WXYZ: np.array([1.0, 0.0, 0.0, 0.0]),
-    POINT: np.array([0.0, 0.0, 1.0]),
-    NUMBER: 1.0,
-}
-"""Valid target of each shape; a pose may also be given as position and quaternion wxyz."""
 SHAPE_TEXTS: Mapping[Shape, str] = {
     POSE: "(N, 4, 4)",
     POSITION_WXYZ: "(N, 7) as position and wxyz",
@@ -70,26 +61,13 @@ SHAPE_TEXTS: Mapping[Shape, str] = {
 """Description of each shape for messages."""
 
 
-def accepts_target(objective: Objective, target: object) -> bool:
-    """Return whether an objective accepts a target."""
-    try:
-        objective.with_target(target)  # type: ignore[arg-type]
-    except MechanikError:
-        return False
-    return True
-
-
 def target_shapes(objective: Objective) -> tuple[Shape, ...]:
-    """Return the shapes in SHAPE_TEXTS that a target of an objective may have.
+    """Return the shapes in SHAPE_TEXTS that a target of an objective may have, in their order.
 
-    Empty for joint values, and for objectives whose targets have other shapes.
+    Empty for joint values, and for objectives whose targets have no fixed shape.
     """
-    if isinstance(objective, JointValues | RestPose):
-        return ()
-    shapes = [shape for shape, sample_target in SAMPLE_TARGETS.items() if accepts_target(objective, sample_target)]
-    if POSE in shapes:
-        shapes.insert(1, POSITION_WXYZ)
-    return tuple(shapes)
+    spec = objective.target_spec
+    return () if spec is None else tuple(shape for shape in SHAPE_TEXTS if shape in spec.shapes)
 
 
 def validate_targets(targets: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
@@ -150,10 +128,6 @@ class TargetColumn(Protocol):
         """Return row `i` of targets from `read`, in a form that `Objective.with_target` accepts."""
         ...
 
-    def sample_target(self) -> Any:
-        """Return a valid target of the same shape that does not depend on the values; None if there is none."""
-        ...
-
     def release(self) -> None:
         """Release pages that were read from files."""
         ...
@@ -181,10 +155,6 @@ class ArrayColumn:
 
     def row(self, values: Array, i: int) -> Array | float:
         return values[i] if values.ndim > 1 else float(values[i])
-
-    def sample_target(self) -> object:
-        shape = self.array.shape[1:]
-        return None if self.is_configuration else SAMPLE_TARGETS.get(POSE if shape == POSITION_WXYZ else shape)
 
     def release(self) -> None:
         release_pages(self.array)
@@ -214,7 +184,8 @@ class NamedColumn:
             start += size
         return joint_values
 
-    def sample_target(self) -> object:
+    def neutral_target(self) -> dict[str, Array]:
+        """Return a valid target with the same names and sizes."""
         sizes = {name: 1 if array.ndim == 1 else array.shape[1] for name, array in self.arrays.items()}
         # a spherical joint has four values; the identity quaternion is (1, 0, 0, 0)
         return {name: np.eye(1, size)[0] if size == 4 else np.zeros(size) for name, size in sizes.items()}
@@ -239,9 +210,6 @@ class ObjectColumn:
 
     def row(self, values: list[Any], i: int) -> Any:
         return values[i]
-
-    def sample_target(self) -> object:
-        return None
 
     def release(self) -> None:
         """Do nothing, since the targets are in memory."""
@@ -378,7 +346,7 @@ def _targets_by_objective(objectives: Sequence[Objective], targets: Any) -> Sequ
     if targets is None:
         return [None] * len(objectives)
     single_objective = objectives[0] if len(objectives) == 1 else None
-    if isinstance(targets, Mapping) and not isinstance(single_objective, JointValues | RestPose):
+    if isinstance(targets, Mapping) and not (single_objective and single_objective.takes_names):
         index_by_name = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
         objective_targets: list[Any] = [None] * len(objectives)
         for name, values in cast("Mapping[str, Any]", targets).items():
@@ -413,7 +381,7 @@ def _as_column(objective: Objective, values: Any, nq: int) -> TargetColumn:
             return ObjectColumn(())
     array = as_number_array(cast("object", values), label)
     shapes = target_shapes(objective)
-    if array.shape[1:] in shapes or (not shapes and len(array) and accepts_target(objective, array[0])):
+    if array.shape[1:] in shapes or (not shapes and _fits_first_row(objective, array)):
         return ArrayColumn(array)
     if not shapes and not len(array):
         return ObjectColumn(())
@@ -425,6 +393,20 @@ def _as_column(objective: Objective, values: Any, nq: int) -> TargetColumn:
     if array.shape in shapes:
         text += ". This is a single target: use `solve`, or add an axis, as in target[None]"
     raise ShapeError(text)
+
+
+def _fits_first_row(objective: Objective, array: NumberArray) -> bool:
+    """Return whether the first row is a target of an objective without a fixed shape of targets."""
+    if not len(array) or not objective.has_target:
+        return False
+    spec = objective.target_spec
+    if spec is None:  # an objective of the user: `with_target` checks each row
+        return True
+    try:
+        spec.parse(array[0])
+    except MechanikError:
+        return False
+    return True
 
 
 def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int, label: str) -> TargetColumn:
@@ -440,9 +422,11 @@ def _joint_value_column(objective: JointValues | RestPose, values: Any, nq: int,
             raise ShapeError(
                 f"{label} must be arrays by name, (N,) or (N, values of the joint), all of the same length"
             )
-        column = NamedColumn(arrays)
-        objective.with_target(column.sample_target())  # type: ignore[arg-type]  # raises for unknown names
-        return column
+        if isinstance(objective, JointValues):
+            for name in arrays:
+                if name not in objective.values:
+                    raise UnknownName(f"value of {objective._label}", name, objective.values)
+        return NamedColumn(arrays)
     if isinstance(values, Sequence) and len(cast("Sequence[Any]", values)) and isinstance(values[0], Mapping):
         return ObjectColumn(cast("Sequence[Any]", values))
     array = as_number_array(cast("object", values), label)

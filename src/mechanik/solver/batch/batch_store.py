@@ -25,12 +25,20 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.errors import BatchMismatch, CannotSave, FileMissing, FormatError, MechanikError
+from mechanik.errors import BatchMismatch, CannotSave, FileMissing, FormatError
 from mechanik.kernels.state_layout import BATCH_PENDING
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import closure_relations, joint_constraint_relations
-from mechanik.solver.batch.batch_rows import BatchStarts, BatchTargets, RowIndices, RowResults
+from mechanik.objectives.target_spec import NEUTRAL_TARGETS
+from mechanik.solver.batch.batch_rows import (
+    BatchStarts,
+    BatchTargets,
+    NamedColumn,
+    RowIndices,
+    RowResults,
+    TargetColumn,
+)
 from mechanik.spatial.array import Array
 from mechanik.validation import format_count
 
@@ -172,16 +180,20 @@ def _mechanism_data(mechanism: Mechanism) -> object:
     )
 
 
+def _without_target(objective: Objective, column: TargetColumn | None) -> Objective:
+    """Return an objective with a neutral target if the batch replaces its target, and if its target is declared."""
+    spec = objective.target_spec
+    if column is None or spec is None or spec.value is None:
+        return objective
+    if isinstance(column, NamedColumn):
+        return objective.with_target(column.neutral_target())  # type: ignore[arg-type]
+    target = NEUTRAL_TARGETS.get(spec.value.shape)
+    return objective if spec.takes_names or target is None else objective.with_target(target)
+
+
 def _objective_data(mechanism: Mechanism, objective: Objective, targets: BatchTargets, k: int) -> object:
     """Return all data of an objective except a target that the batch replaces."""
-    column = targets.columns[k]
-    target = None if column is None else column.sample_target()
-    sample = objective
-    if target is not None:
-        try:
-            sample = objective.with_target(target)  # type: ignore[arg-type]
-        except MechanikError:
-            sample = objective
+    sample = _without_target(objective, targets.columns[k])
     options = (sample.weight, sample.level, sample.tolerance, sample.angle_tolerance, sample.required, sample.name)
     return (type(sample).__name__, options, sample.relations(mechanism))
 
