@@ -7,9 +7,8 @@ import pytest
 from solver_internals import discard_copies_of_tables, packed_problem, solve_in_workspace
 
 import mechanik as mk
-from mechanik.kernels import problem_layout as problem
-from mechanik.kernels.problem_layout import BLOCK_INTS, CHAIN_BLOCK, STAGE_INTS, USES_DUAL_FORM
-from mechanik.kernels.state_layout import CURRENT_BUFFER
+from mechanik.kernels.problem_layout import ChainJoint, Stage
+from mechanik.kernels.tables import matrix_at
 from mechanik.spatial import make_pose, rotation
 
 TOOL = "tool"
@@ -41,13 +40,13 @@ def tables(solver):
 
 
 def uses_dual_form(solver):
-    return tables(solver)["stages"].reshape(-1, STAGE_INTS)[:, USES_DUAL_FORM].tolist()
+    return tables(solver).stages.column(Stage.uses_dual_form).tolist()
 
 
 def with_primal_form(solver):
     """Switch the solver to the primal form."""
-    stages = tables(solver)["stages"].reshape(-1, STAGE_INTS)
-    stages[:, USES_DUAL_FORM], stages[:, CHAIN_BLOCK] = 0, -1
+    for stage in tables(solver).stages:
+        stage.uses_dual_form, stage.chain_block = False, -1
     discard_copies_of_tables(solver)
     return solver
 
@@ -61,25 +60,16 @@ def first_step(solver, q, **options):
 def residual_and_jacobian(solver, q):
     """The kernel's weighted residual and its Jacobian over the columns at q."""
     _, (packed,) = solve_in_workspace(solver, q0=q, max_iterations=0, perturbation=0.0, restarts=0)
-    all_tables, sizes = packed.tables, packed.sizes
-    buffer = int(all_tables["state"][CURRENT_BUFFER])
-    E = all_tables["residual"][buffer * sizes["rows"] :][: sizes["rows"]].copy()
-    J = np.zeros((sizes["rows"], sizes["columns"]))
-    for block in all_tables["blocks"].reshape(-1, BLOCK_INTS):
-        height, width, row, first, j = (
-            int(block[k])
-            for k in (
-                problem.ROW_COUNT,
-                problem.COLUMN_COUNT,
-                problem.FIRST_ROW,
-                problem.FIRST_COLUMN,
-                problem.FIRST_JACOBIAN,
-            )
+    all_tables = packed.tables
+    buffer = all_tables.state.current_buffer
+    E = all_tables.residual[buffer].copy()
+    J = np.zeros((all_tables.row_count, all_tables.column_count))
+    for block in all_tables.blocks:
+        rows = slice(block.first_row, block.first_row + block.row_count)
+        columns = all_tables.block_columns[block.first_column : block.first_column + block.column_count]
+        J[rows, columns] = matrix_at(
+            all_tables.jacobian[buffer], block.first_jacobian, block.row_count, block.column_count
         )
-        block_jacobian = all_tables["jacobian"][buffer * sizes["jacobian"] + j :][: height * width].reshape(
-            height, width
-        )
-        J[row : row + height, all_tables["block_columns"][first : first + width]] = block_jacobian
     return E, J
 
 
@@ -181,7 +171,7 @@ def test_rest_pose_below_a_goal_equals_numpy_least_squares(slides):
     hard, soft = J[:3], J[3:]
     null = np.linalg.svd(hard)[2][3:].T
     s = null @ least_squares(E[3:], soft @ null, 1e-2)
-    scale = tables(solver)["scale"]
+    scale = tables(solver).scale
     q_solution = solver.solve(q0=q, max_iterations=1, perturbation=0.0).q
     np.testing.assert_allclose(q_solution, q + scale * s, rtol=0, atol=1e-9)
 
@@ -204,7 +194,7 @@ def test_rest_pose_below_a_goal_equals_the_primal_form(joints, limits):
 
 def chain_matrix(all_tables):
     """The kernel's second derivatives of a chain as a matrix over the columns."""
-    u, v = all_tables["chain"].reshape(-1, 12)[:, :6], all_tables["chain"].reshape(-1, 12)[:, 6:]
+    u, v = all_tables.chain.column(ChainJoint.u), all_tables.chain.column(ChainJoint.v)
     upper = np.triu(u @ v.T)
     return upper + np.triu(upper, 1).T
 
@@ -245,14 +235,14 @@ def test_chain_step_solves_the_dense_system(kind, limited_joints):
         _, (packed,) = solve_in_workspace(solver, q0=q, max_iterations=iterations, restarts=0)
         all_tables = packed.tables
         H, s, g, x = (
-            chain_matrix(all_tables) + np.diag(all_tables["diagonal"]),
-            all_tables["step"],
-            all_tables["negative_gradient"],
-            all_tables["trial"],
+            chain_matrix(all_tables) + np.diag(all_tables.diagonal),
+            all_tables.step,
+            all_tables.negative_gradient,
+            all_tables.trial,
         )
         free = np.ones(60, dtype=bool)
         free[limited] = abs(abs(x[limited] - q[limited]) - 0.01) > 1e-9
-        if all_tables["chain"].any() and np.linalg.eigvalsh(H[np.ix_(free, free)])[0] > 0.0:
+        if all_tables.chain.rows.any() and np.linalg.eigvalsh(H[np.ix_(free, free)])[0] > 0.0:
             expected = s.copy()
             expected[free] = np.linalg.solve(H[np.ix_(free, free)], g[free] - H[np.ix_(free, ~free)] @ s[~free])
             np.testing.assert_allclose(s, expected, rtol=1e-7, atol=1e-9)

@@ -28,7 +28,7 @@ def tower(count: int, base: str) -> mk.Mechanism:
 def test_subproblem_has_only_the_nodes_of_its_loop(base):
     linkage = tower(4, base)
     solver = mk.Solver(linkage, mk.JointValues({f"crank{k}": 1.0 for k in range(4)}))
-    assert [subproblem.packed.sizes["nodes"] for subproblem in packed_problem(solver).subproblems] == [3] * 4
+    assert [subproblem.packed.tables.node_count for subproblem in packed_problem(solver).subproblems] == [3] * 4
 
 
 @pytest.mark.parametrize("base", ["fixed", "free"])
@@ -48,5 +48,5 @@ def test_loop_on_a_moving_base_has_the_solution_of_a_fixed_base(base):
 def test_goal_in_the_world_has_all_nodes_up_to_the_world():
     linkage = tower(2, "free")
     solver = mk.Solver(linkage, mk.PositionGoal("coupler1", (1.0, 1.0, 0.5)))
-    assert packed_problem(solver).subproblems[0].packed.sizes["nodes"] == len(linkage.kinematics.nodes)
+    assert packed_problem(solver).subproblems[0].packed.tables.node_count == len(linkage.kinematics.nodes)
     assert solver.solve((1.1, 0.9, 0.4), linkage.q).success

@@ -13,7 +13,7 @@ from random_mechanisms import mechanisms, random_mechanism, random_pose, random_
 from solver_internals import packed_problem, solve_in_workspace
 
 import mechanik as mk
-from mechanik.kernels import problem_layout as problem
+from mechanik.kernels.tables import matrix_at
 from mechanik.objectives import Relation, RelationKind
 from mechanik.objectives.constraint_relations import closure_relations
 from mechanik.objectives.objective import length_row_mask
@@ -51,23 +51,18 @@ def kernel_residuals(solver, q):
     residuals, nv = {}, solver.mechanism.nv
     for subproblem, packed in zip(packed_problem(solver).subproblems, packed_of_each, strict=True):
         tables = packed.tables
-        buffer = int(tables["state"][CURRENT_BUFFER])
-        residual = tables["residual"][buffer * packed.sizes["rows"] :]
-        jacobian = tables["jacobian"][buffer * packed.sizes["jacobian"] :]
+        buffer = tables.state.current_buffer
         for block, owner, relation_index in zip(
-            tables["blocks"].reshape(-1, problem.BLOCK_INTS),
-            subproblem.owners,
-            subproblem.relation_indices,
-            strict=True,
+            tables.blocks, subproblem.owners, subproblem.relation_indices, strict=True
         ):
-            height, width, row = (int(block[k]) for k in (problem.ROW_COUNT, problem.COLUMN_COUNT, problem.FIRST_ROW))
-            weight = tables["weight"][row : row + height]
-            J = jacobian[int(block[problem.FIRST_JACOBIAN]) :][: height * width].reshape(height, width)
+            height, width, rows = block.row_count, block.column_count, slice(block.first_row, None)
+            weight = tables.weight[rows][:height]
+            J = matrix_at(tables.jacobian[buffer], block.first_jacobian, height, width)
             by_v = np.zeros((height, nv))
-            for u, column in enumerate(tables["block_columns"][block[problem.FIRST_COLUMN] :][:width]):
+            for u, column in enumerate(tables.block_columns[block.first_column :][:width]):
                 if 0 <= packed.columns[column] < nv:
-                    by_v[:, packed.columns[column]] = J[:, u] / tables["scale"][column] / weight
-            residuals[owner, relation_index] = residual[row : row + height] / weight, by_v
+                    by_v[:, packed.columns[column]] = J[:, u] / tables.scale[column] / weight
+            residuals[owner, relation_index] = tables.residual[buffer, rows][:height] / weight, by_v
     return solution.q, residuals
 
 
@@ -412,5 +407,7 @@ def test_new_targets_give_the_tables_of_a_new_solver(seed):
     )
     _, new = solve_in_workspace(new_solver, q0=q, **options)
     for packed, new_packed in zip(rewritten, new, strict=True):
-        for table in ("residual", "jacobian", "block_data", "blocks", "weight"):
-            np.testing.assert_array_equal(packed.tables[table], new_packed.tables[table])
+        for name in ("residual", "jacobian", "weight"):
+            np.testing.assert_array_equal(getattr(packed.tables, name), getattr(new_packed.tables, name))
+        for name in ("block_data", "blocks"):
+            np.testing.assert_array_equal(getattr(packed.tables, name).rows, getattr(new_packed.tables, name).rows)

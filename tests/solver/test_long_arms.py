@@ -9,7 +9,6 @@ import pytest
 from solver_internals import packed_problem
 
 import mechanik as mk
-from mechanik.kernels.problem_layout import CHAIN_BLOCK, STAGE_INTS, USES_DUAL_FORM
 from mechanik.spatial import make_pose, rotation
 
 
@@ -127,8 +126,8 @@ def test_the_problem_grows_with_the_number_of_joints_and_not_with_its_square(kin
 def test_long_arms_use_the_dual_form_and_short_arms_do_not(joints):
     arm, q = snake(joints)
     solver = mk.Solver(arm, mk.PoseGoal("tool", arm.pose("tool", q)))
-    stages = packed_problem(solver).subproblems[0].packed.tables["stages"]
-    assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [1, 0]
+    stage = packed_problem(solver).subproblems[0].packed.tables.stages[1]
+    assert (stage.uses_dual_form, stage.chain_block) == (True, 0)
     panda = mk.gallery.panda()
     for kind in ("point", "pose"):
         goal = (
@@ -136,5 +135,5 @@ def test_long_arms_use_the_dual_form_and_short_arms_do_not(joints):
             if kind == "point"
             else mk.PoseGoal("panda_hand_tcp", np.eye(4))
         )
-        stages = packed_problem(mk.Solver(panda, goal)).subproblems[0].packed.tables["stages"]
-        assert stages.reshape(-1, STAGE_INTS)[1, [USES_DUAL_FORM, CHAIN_BLOCK]].tolist() == [0, -1]
+        stage = packed_problem(mk.Solver(panda, goal)).subproblems[0].packed.tables.stages[1]
+        assert (stage.uses_dual_form, stage.chain_block) == (False, -1)

@@ -20,7 +20,6 @@ import numpy.typing as npt
 from mechanik.closure.assembly import Assembly
 from mechanik.closure.continuation import RESIDUAL_TOLERANCE, ROUNDING_TOLERANCE
 from mechanik.closure.loop_system import LoopGroup, LoopSystem
-from mechanik.kernels.problem_layout import BLOCK_INTS, COLUMN_COUNT
 from mechanik.objectives.joint_goals import joint_targets_by_name
 from mechanik.objectives.relation import RelationKind
 from mechanik.problem.compilation import LENGTH_UNIT_SHARE
@@ -280,10 +279,10 @@ def _curvature_bounds(loops: LoopSystem, group: LoopGroup) -> tuple[float, float
     may cancel. So `lever_norm` is added, the norm of a vector with one bound for each dof: the mechanism's reach
     (scaled units), which is the longest lever arm, multiplied by the largest gear ratio.
     """
-    blocks = group.problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
+    blocks = group.problem.subproblem.packed.block_records()
     ratios = [abs(coupling.ratio) for joint in loops.mechanism.joints.values() for coupling in joint.couplings]
     max_ratio = max(1.0, *ratios) if ratios else 1.0
-    factor = 2.0 * max_ratio * math.sqrt(blocks[:, COLUMN_COUNT].max(initial=1))
+    factor = 2.0 * max_ratio * math.sqrt(max([1, *(len(block.column_indices) for block in blocks)]))
     lever_norm = max_ratio * math.sqrt(len(group.v)) / LENGTH_UNIT_SHARE
     return factor, lever_norm
 

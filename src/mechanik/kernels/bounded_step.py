@@ -39,212 +39,194 @@ on its bound if it is at most BOUND_DISTANCE inside. `shorten_to_bounds` permits
 
 
 @subroutine
-def update_active_bounds(ints, floats, x):
+def update_active_bounds(problem, x):
     """Remove columns that have left their bound from the active set; return the number of columns that are not free.
 
     A column has left its bound if its value is more than 1e-9 rad or m inside. The table `was_released` is cleared.
     """
     column_x, bound_state, was_released, lower = (
-        ints[AT_COLUMN_X],
-        ints[AT_BOUND_STATE],
-        ints[AT_WAS_RELEASED],
-        ints[AT_LOWER],
+        problem.column_x,
+        problem.bound_state,
+        problem.was_released,
+        problem.lower,
     )
-    upper = ints[AT_UPPER]
+    upper = problem.upper
     active_count = 0
-    for v in range(ints[N_COLUMNS]):
-        side = ints[bound_state + v]
-        ints[was_released + v] = 0
+    for v in range(problem.column_count):
+        side = bound_state[v]
+        was_released[v] = 0
         if side == FREE:
             continue
         if side != LOCKED:
-            value = floats[x + ints[column_x + v]]
-            if (side == ON_UPPER and value < floats[upper + v] - 1e-9) or (
-                side == ON_LOWER and value > floats[lower + v] + 1e-9
-            ):
-                ints[bound_state + v] = FREE
+            value = x[column_x[v]]
+            if (side == ON_UPPER and value < upper[v] - 1e-9) or (side == ON_LOWER and value > lower[v] + 1e-9):
+                bound_state[v] = FREE
                 continue
         active_count += 1
     return active_count
 
 
 @subroutine
-def activate_bounds(ints, floats, x):
+def activate_bounds(problem, x):
     """Add the columns whose step crosses a bound to the active set.
 
     Returns:
         The number of columns that cross a bound, and whether (1 or 0) one of these columns is dependent.
     """
-    column_x, bound_state, pivot_row, scale = (
-        ints[AT_COLUMN_X],
-        ints[AT_BOUND_STATE],
-        ints[AT_PIVOT_ROW],
-        ints[AT_SCALE],
-    )
-    lower, upper, step = ints[AT_LOWER], ints[AT_UPPER], ints[AT_STEP]
+    column_x, bound_state, pivot_row, scale = problem.column_x, problem.bound_state, problem.pivot_row, problem.scale
+    lower, upper, step = problem.lower, problem.upper, problem.step
     crossed_count, has_dependent_column = 0, 0
-    for v in range(ints[N_COLUMNS]):
-        k = ints[column_x + v]
-        if k >= 0 and ints[bound_state + v] == FREE:
-            value = floats[x + k] + floats[scale + v] * floats[step + v]
-            if value > floats[upper + v] + BOUND_OVERSHOOT or value < floats[lower + v] - BOUND_OVERSHOOT:
-                ints[bound_state + v] = ON_UPPER if value > floats[upper + v] else ON_LOWER
+    for v in range(problem.column_count):
+        k = column_x[v]
+        if k >= 0 and bound_state[v] == FREE:
+            value = x[k] + scale[v] * step[v]
+            if value > upper[v] + BOUND_OVERSHOOT or value < lower[v] - BOUND_OVERSHOOT:
+                bound_state[v] = ON_UPPER if value > upper[v] else ON_LOWER
                 crossed_count += 1
-                if ints[pivot_row + v] != NO_INDEX:
+                if pivot_row[v] != NO_INDEX:
                     has_dependent_column = 1
     return crossed_count, has_dependent_column
 
 
 @subroutine
-def clip_at_bounds(ints, floats, x, n):
+def clip_at_bounds(problem, x, n):
     """Clip the step of each independent column at its bounds."""
     column_x, independent_column, scale, reduced_step = (
-        ints[AT_COLUMN_X],
-        ints[AT_INDEPENDENT_COLUMN],
-        ints[AT_SCALE],
-        ints[AT_REDUCED_STEP],
+        problem.column_x,
+        problem.independent_column,
+        problem.scale,
+        problem.reduced_step,
     )
     for i in range(n):
-        v = ints[independent_column + i]
-        k = ints[column_x + v]
+        v = independent_column[i]
+        k = column_x[v]
         if k >= 0:
-            value = min(
-                max(floats[x + k] + floats[scale + v] * floats[reduced_step + i], floats[ints[AT_LOWER] + v]),
-                floats[ints[AT_UPPER] + v],
-            )
-            floats[reduced_step + i] = (value - floats[x + k]) / floats[scale + v]
-            floats[ints[AT_STEP] + v] = floats[reduced_step + i]
+            value = min(max(x[k] + scale[v] * reduced_step[i], problem.lower[v]), problem.upper[v])
+            reduced_step[i] = (value - x[k]) / scale[v]
+            problem.step[v] = reduced_step[i]
 
 
 @subroutine
-def release_bounds(ints, floats, n):
+def release_bounds(problem, n):
     """Release the independent columns at a bound whose negative model gradient points inside; return their number.
 
     A column is released only once in a step, so that the active set does not cycle.
     """
     bound_state, independent_column, was_released, model_gradient = (
-        ints[AT_BOUND_STATE],
-        ints[AT_INDEPENDENT_COLUMN],
-        ints[AT_WAS_RELEASED],
-        ints[AT_MODEL_GRADIENT],
+        problem.bound_state,
+        problem.independent_column,
+        problem.was_released,
+        problem.model_gradient,
     )
     released_count = 0
     for i in range(n):
-        v = ints[independent_column + i]
-        side, gradient = ints[bound_state + v], floats[model_gradient + i]
+        v = independent_column[i]
+        side, gradient = bound_state[v], model_gradient[i]
         points_inside = (side == ON_UPPER and gradient > 1e-12) or (side == ON_LOWER and gradient < -1e-12)
-        if points_inside and ints[was_released + v] == 0 and floats[ints[AT_LOWER] + v] < floats[ints[AT_UPPER] + v]:
-            ints[bound_state + v] = FREE
-            ints[was_released + v] = 1
+        if points_inside and was_released[v] == 0 and problem.lower[v] < problem.upper[v]:
+            bound_state[v] = FREE
+            was_released[v] = 1
             released_count += 1
     return released_count
 
 
 @subroutine
-def may_move(ints, floats, x, v, negative_gradient):
+def may_move(problem, x, v, negative_gradient):
     """Whether a column can move along its negative gradient.
 
     It can if it is free, if it is not yet on its active bound, or if it moves away from this bound.
     """
-    side = ints[ints[AT_BOUND_STATE] + v]
+    side = problem.bound_state[v]
     if side == FREE or side == LOCKED:
         return side == FREE
-    value, lower, upper = (
-        floats[x + ints[ints[AT_COLUMN_X] + v]],
-        floats[ints[AT_LOWER] + v],
-        floats[ints[AT_UPPER] + v],
-    )
+    value, lower, upper = x[problem.column_x[v]], problem.lower[v], problem.upper[v]
     if side == ON_UPPER:
         return value < upper - BOUND_DISTANCE or (negative_gradient < 0.0 and lower < upper)
     return value > lower + BOUND_DISTANCE or (negative_gradient > 0.0 and lower < upper)
 
 
 @subroutine
-def shorten_to_bounds(ints, floats, x):
+def shorten_to_bounds(problem, x):
     """Shorten the whole step so that x stays within its bounds; return the factor, 0 to 1.
 
     This replaces a further solve if the number of solves is used up, or if bounds change one at a time.
     """
-    column_x, scale, lower, upper = ints[AT_COLUMN_X], ints[AT_SCALE], ints[AT_LOWER], ints[AT_UPPER]
-    step = ints[AT_STEP]
+    column_x, scale, lower, upper = problem.column_x, problem.scale, problem.lower, problem.upper
+    step = problem.step
     step_ratio = 1.0
-    for v in range(ints[N_COLUMNS]):
-        k, change = ints[column_x + v], floats[scale + v] * floats[step + v]
+    for v in range(problem.column_count):
+        k, change = column_x[v], scale[v] * step[v]
         if k >= 0 and abs(change) > 1e-15:
-            if floats[x + k] + change > floats[upper + v] + BOUND_DISTANCE:
-                step_ratio = min(step_ratio, (floats[upper + v] - floats[x + k]) / change)
-            elif floats[x + k] + change < floats[lower + v] - BOUND_DISTANCE:
-                step_ratio = min(step_ratio, (floats[lower + v] - floats[x + k]) / change)
+            if x[k] + change > upper[v] + BOUND_DISTANCE:
+                step_ratio = min(step_ratio, (upper[v] - x[k]) / change)
+            elif x[k] + change < lower[v] - BOUND_DISTANCE:
+                step_ratio = min(step_ratio, (lower[v] - x[k]) / change)
     step_ratio = max(step_ratio, 0.0)
-    for v in range(ints[N_COLUMNS]):
-        floats[step + v] *= step_ratio
+    for v in range(problem.column_count):
+        step[v] *= step_ratio
     return step_ratio
 
 
 @subroutine
-def hold_at_bounds(ints, floats, x):
+def hold_at_bounds(problem, x):
     """Set the active set to the columns that are on a bound at x, and clear the table `was_released`."""
-    bound_state, column_x = ints[AT_BOUND_STATE], ints[AT_COLUMN_X]
-    for v in range(ints[N_COLUMNS]):
-        k = ints[column_x + v]
-        ints[ints[AT_WAS_RELEASED] + v] = 0
-        if k >= 0 and ints[bound_state + v] != LOCKED:
-            ints[bound_state + v] = FREE
-            if floats[x + k] >= floats[ints[AT_UPPER] + v] - BOUND_DISTANCE:
-                ints[bound_state + v] = ON_UPPER
-            elif floats[x + k] <= floats[ints[AT_LOWER] + v] + BOUND_DISTANCE:
-                ints[bound_state + v] = ON_LOWER
+    bound_state, column_x = problem.bound_state, problem.column_x
+    for v in range(problem.column_count):
+        k = column_x[v]
+        problem.was_released[v] = 0
+        if k >= 0 and bound_state[v] != LOCKED:
+            bound_state[v] = FREE
+            if x[k] >= problem.upper[v] - BOUND_DISTANCE:
+                bound_state[v] = ON_UPPER
+            elif x[k] <= problem.lower[v] + BOUND_DISTANCE:
+                bound_state[v] = ON_LOWER
 
 
 @subroutine
-def column_of_largest_multiplier(ints, floats, n, min_multiplier):
+def column_of_largest_multiplier(problem, n, min_multiplier):
     """Return the column at a bound with the largest multiplier above `min_multiplier`; NO_INDEX if there is none.
 
     The multiplier of a column is its model gradient at an upper bound, and minus its model gradient at a lower bound.
     Columns that were released before in this step are excluded.
     """
-    column = ints[RUNTIME_ZERO] + NO_INDEX
+    column = problem.runtime_zero + NO_INDEX
     for i in range(n):
-        v = ints[ints[AT_INDEPENDENT_COLUMN] + i]
-        side, gradient = ints[ints[AT_BOUND_STATE] + v], floats[ints[AT_MODEL_GRADIENT] + i]
+        v = problem.independent_column[i]
+        side, gradient = problem.bound_state[v], problem.model_gradient[i]
         points_inside = (side == ON_UPPER and gradient > min_multiplier) or (
             side == ON_LOWER and -gradient > min_multiplier
         )
-        if (
-            points_inside
-            and ints[ints[AT_WAS_RELEASED] + v] == 0
-            and floats[ints[AT_LOWER] + v] < floats[ints[AT_UPPER] + v]
-        ):
+        if points_inside and problem.was_released[v] == 0 and problem.lower[v] < problem.upper[v]:
             column, min_multiplier = v, abs(gradient)
     return column
 
 
 @subroutine
-def largest_reduced_gradient(ints, floats, x, n):
+def largest_reduced_gradient(problem, x, n):
     """Return the largest absolute reduced gradient of the columns that may move along their negative gradient."""
     max_gradient = 0.0
     for i in range(n):
-        if may_move(ints, floats, x, ints[ints[AT_INDEPENDENT_COLUMN] + i], floats[ints[AT_NEGATIVE_GRADIENT] + i]):
-            max_gradient = max(max_gradient, abs(floats[ints[AT_NEGATIVE_GRADIENT] + i]))
+        if may_move(problem, x, problem.independent_column[i], problem.negative_gradient[i]):
+            max_gradient = max(max_gradient, abs(problem.negative_gradient[i]))
     return max_gradient
 
 
 @subroutine
-def largest_free_gradient(ints, floats, n):
+def largest_free_gradient(problem, n):
     """Return the largest absolute reduced gradient of the free columns."""
     max_gradient = 0.0
     for i in range(n):
-        if ints[ints[AT_BOUND_STATE] + ints[ints[AT_INDEPENDENT_COLUMN] + i]] == FREE:
-            max_gradient = max(max_gradient, abs(floats[ints[AT_NEGATIVE_GRADIENT] + i]))
+        if problem.bound_state[problem.independent_column[i]] == FREE:
+            max_gradient = max(max_gradient, abs(problem.negative_gradient[i]))
     return max_gradient
 
 
 @subroutine
-def count_active_bounds(ints):
+def count_active_bounds(problem):
     """Return the number of columns that are not free."""
     active_count = 0
-    for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_BOUND_STATE] + v] != FREE:
+    for v in range(problem.column_count):
+        if problem.bound_state[v] != FREE:
             active_count += 1
     return active_count
 
@@ -269,9 +251,7 @@ yet, and second derivatives have to be probed first."""
 
 @subroutine
 def bounded_step(
-    ints,
-    floats,
-    options,
+    problem,
     x,
     stage,
     buffer,
@@ -288,9 +268,8 @@ def bounded_step(
     """Compute the step from x and write it to the table `step`.
 
     Args:
-        ints, floats: the packed problem.
         options: the solver's options.
-        x: offset of x in `floats`.
+        x: the variables, (x,).
         stage, buffer: the stage, and the buffer of residual and Jacobian at x.
         damping: damping of a column whose entry in the table `extra_damping` is 1.
         is_newton: whether the step is a Newton step on the hard residuals alone.
@@ -312,38 +291,37 @@ def bounded_step(
         the smallest result of `solve_reduced_step`. With `is_newton`, the first three are 0 and the curvature is
         CURVATURE_UNKNOWN.
     """
-    stages, bound_state = ints[AT_STAGES], ints[AT_BOUND_STATE]
-    step, offset, reduced_step = ints[AT_STEP], ints[AT_OFFSET], ints[AT_REDUCED_STEP]
-    hard_end, soft_end = ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]
-    column_count = ints[N_COLUMNS]
-    active_count = update_active_bounds(ints, floats, x)
-    predicted_change, max_gradient, cost, n, dual_row_count = 0.0, 0.0, 0.0, ints[RUNTIME_ZERO], ints[RUNTIME_ZERO]
-    chain_block = ints[stages + STAGE_INTS * stage + CHAIN_BLOCK] if uses_curvature else ints[RUNTIME_ZERO] + NO_INDEX
+    options = problem.options
+    stages, bound_state = problem.stages, problem.bound_state
+    step, offset, reduced_step = problem.step, problem.offset, problem.reduced_step
+    hard_end, soft_end = stages[stage].hard_end, stages[stage].soft_end
+    column_count = problem.column_count
+    active_count = update_active_bounds(problem, x)
+    predicted_change, max_gradient, cost, n, dual_row_count = 0.0, 0.0, 0.0, problem.runtime_zero, problem.runtime_zero
+    chain_block = stages[stage].chain_block if uses_curvature else problem.runtime_zero + NO_INDEX
     if chain_block >= 0 and poses_are_current == 1.0 and not is_newton:
-        write_chain_vectors(ints, floats, buffer, chain_block)
-    uses_dual_form = ints[stages + STAGE_INTS * stage + USES_DUAL_FORM] == 1 and (
-        chain_block >= 0 or not uses_curvature
-    )
+        write_chain_vectors(problem, buffer, chain_block)
+    uses_dual_form = stages[stage].uses_dual_form and (chain_block >= 0 or not uses_curvature)
     needs_elimination, curvature_is_known, requests_probes, curvature = True, False, False, CURVATURE_UNKNOWN
     changes_single_bounds, released_column, released_side, remaining_count = (
         False,
-        ints[RUNTIME_ZERO] + NO_INDEX,
-        ints[RUNTIME_ZERO],
-        ints[RUNTIME_ZERO],
+        problem.runtime_zero + NO_INDEX,
+        problem.runtime_zero,
+        problem.runtime_zero,
     )
     # `find_multipliers` computes the multipliers of the hard rows from the row operations of the elimination
     stores_row_operations = not is_newton and (
-        (may_probe and ints[ints[AT_PREVIOUS_COLUMNS]] == NO_INDEX) or (may_probe_early and active_count > 0)
+        (may_probe and problem.previous_columns[0] == NO_INDEX) or (may_probe_early and active_count > 0)
     )
     for solve_index in range(MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES):
         if needs_elimination:
             if independent_count > 0 and solve_index == 0:
                 n = independent_count
             else:
-                n, remaining_count = eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_newton)
+                n, remaining_count = eliminate(problem, stage, buffer, hard_end, stores_row_operations, is_newton)
             if not is_newton:
                 if may_probe:
-                    curvature_is_known, free_count = has_all_curvature(ints, n)
+                    curvature_is_known, free_count = has_all_curvature(problem, n)
                     requests_probes = (
                         not curvature_is_known
                         and free_count <= MAX_PROBED_COLUMNS
@@ -353,8 +331,8 @@ def bounded_step(
                         stores_row_operations = True
                         continue
                     if requests_probes:
-                        find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count)
-                        begin_probes(ints, floats, n)
+                        find_multipliers(problem, buffer, hard_end, soft_end, remaining_count)
+                        begin_probes(problem, n)
                         return cost, predicted_change, max_gradient, CURVATURE_REQUESTED
                 updates_curvature, step_damping = (
                     has_moved if solve_index == 0 else 0.0,
@@ -362,9 +340,7 @@ def bounded_step(
                 )
                 curvature = CURVATURE_UNKNOWN
                 cost, dual_row_count = assemble_normal_equations(
-                    ints,
-                    floats,
-                    options,
+                    problem,
                     buffer,
                     hard_end,
                     soft_end,
@@ -378,119 +354,104 @@ def bounded_step(
             needs_elimination = False
         if is_newton:
             for v in range(column_count):
-                floats[step + v] = floats[offset + v]
+                step[v] = offset[v]
         else:
             smallest_pivot = solve_reduced_step(
-                ints,
-                floats,
-                options,
-                x,
-                n,
-                active_count,
-                dual_row_count,
-                chain_block,
-                uses_curvature and curvature >= 0.0,
-                damping,
+                problem, x, n, active_count, dual_row_count, chain_block, uses_curvature and curvature >= 0.0, damping
             )
             curvature = min(curvature, smallest_pivot)
-            expand_step(ints, floats, n)
+            expand_step(problem, n)
         if may_probe_early and stores_row_operations and solve_index == 0:
-            _, free_count = has_all_curvature(ints, n)
+            _, free_count = has_all_curvature(problem, n)
             if (
                 free_count <= MAX_PROBED_COLUMNS
-                and cost + model_change(ints, floats, n, dual_row_count, chain_block) > SLOW_COST_RATIO * cost
+                and cost + model_change(problem, n, dual_row_count, chain_block) > SLOW_COST_RATIO * cost
             ):
-                find_multipliers(ints, floats, buffer, hard_end, soft_end, remaining_count)
-                begin_probes(ints, floats, n)
+                find_multipliers(problem, buffer, hard_end, soft_end, remaining_count)
+                begin_probes(problem, n)
                 return cost, predicted_change, max_gradient, CURVATURE_REQUESTED
         if changes_single_bounds:
             # as in the simplex method, columns are released one at a time; a released column is held again if the step
             # is shortened to zero
-            step_ratio = shorten_to_bounds(ints, floats, x)
+            step_ratio = shorten_to_bounds(problem, x)
             if released_column != NO_INDEX and step_ratio < MIN_STEP_RATIO:
-                ints[bound_state + released_column] = released_side
+                bound_state[released_column] = released_side
                 needs_elimination = True
             for i in range(n):
-                floats[reduced_step + i] *= step_ratio
-            predicted_change = model_change(ints, floats, n, dual_row_count, chain_block)
+                reduced_step[i] *= step_ratio
+            predicted_change = model_change(problem, n, dual_row_count, chain_block)
             if not needs_elimination:
                 if released_column != NO_INDEX or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
                     break
-                released_column = column_of_largest_multiplier(ints, floats, n, largest_free_gradient(ints, floats, n))
+                released_column = column_of_largest_multiplier(problem, n, largest_free_gradient(problem, n))
                 if released_column == NO_INDEX:
                     break
-                released_side, ints[bound_state + released_column], ints[ints[AT_WAS_RELEASED] + released_column] = (
-                    ints[bound_state + released_column],
+                released_side, bound_state[released_column], problem.was_released[released_column] = (
+                    bound_state[released_column],
                     FREE,
                     1,
                 )
-                active_count = count_active_bounds(ints)
+                active_count = count_active_bounds(problem)
             else:
-                released_column = ints[RUNTIME_ZERO] + NO_INDEX
-                active_count = count_active_bounds(ints)
+                released_column = problem.runtime_zero + NO_INDEX
+                active_count = count_active_bounds(problem)
             continue
-        crossed_count, has_dependent_column = activate_bounds(ints, floats, x)
+        crossed_count, has_dependent_column = activate_bounds(problem, x)
         # while steps are accepted, the step is clipped at the bounds instead of a second solve, and these bounds are
         # active in the next step: a second solve would take a third of the time of an iteration and save few iterations
         clips_at_bounds = crossed_count > 0 and hard_end == 0 and has_moved == 1.0 and not uses_curvature
         is_last_solve = clips_at_bounds or solve_index >= MAX_SOLVES - 1
         if clips_at_bounds:
-            clip_at_bounds(ints, floats, x, n)
+            clip_at_bounds(problem, x, n)
         elif crossed_count > 0 and is_last_solve:
-            step_ratio = shorten_to_bounds(ints, floats, x)
+            step_ratio = shorten_to_bounds(problem, x)
             for i in range(n):
-                floats[reduced_step + i] *= step_ratio
+                reduced_step[i] *= step_ratio
         if not is_newton and (crossed_count == 0 or is_last_solve):
-            predicted_change = model_change(ints, floats, n, dual_row_count, chain_block)
-        active_set_is_final = crossed_count == 0 and (
-            is_newton or active_count == 0 or release_bounds(ints, floats, n) == 0
-        )
+            predicted_change = model_change(problem, n, dual_row_count, chain_block)
+        active_set_is_final = crossed_count == 0 and (is_newton or active_count == 0 or release_bounds(problem, n) == 0)
         if is_last_solve or active_set_is_final:
-            is_step_final = is_newton or clips_at_bounds or options[FIXED_DAMPING] > 0.0
+            is_step_final = is_newton or clips_at_bounds or options.fixed_damping > 0.0
             if (
                 is_step_final
                 or (crossed_count == 0 and predicted_change < 0.0)
-                or largest_reduced_gradient(ints, floats, x, n) == 0.0
+                or largest_reduced_gradient(problem, x, n) == 0.0
             ):
                 break
             # the step crosses bounds or does not decrease the cost: from now on change one bound at a time
-            hold_at_bounds(ints, floats, x)
+            hold_at_bounds(problem, x)
             changes_single_bounds = True
         # only an independent column can be held at a bound: eliminate again
         needs_elimination = changes_single_bounds or (crossed_count > 0 and has_dependent_column == 1)
-        active_count = count_active_bounds(ints)
+        active_count = count_active_bounds(problem)
     if not is_newton:
-        max_gradient = largest_reduced_gradient(ints, floats, x, n)
+        max_gradient = largest_reduced_gradient(problem, x, n)
         if uses_curvature and not uses_dual_form:
-            store_step(ints, floats, n)
+            store_step(problem, n)
     return cost, predicted_change, max_gradient, curvature if curvature_is_known else CURVATURE_UNKNOWN
 
 
 @subroutine
-def apply_step(ints, floats, x, out, clamps):
+def apply_step(problem, x, out, clamps):
     """Write x moved by the table `step` to the offset `out`; with `clamps`, values are clamped to their bounds.
 
-    `x` and `out` are offsets in `floats` and may be equal. The three columns of a spherical joint, times their scales,
+    `x` and `out` may be the same array. The three columns of a spherical joint, times their scales,
     are a rotation vector (rx, ry, rz) in its own axes, rad; its quaternion (w0, x0, y0, z0) is multiplied by this
     rotation from the right.
     """
-    column_x, sphericals, scale, lower = ints[AT_COLUMN_X], ints[AT_SPHERICAL], ints[AT_SCALE], ints[AT_LOWER]
-    upper, step = ints[AT_UPPER], ints[AT_STEP]
-    for k in range(ints[N_X]):
-        floats[out + k] = floats[x + k]
-    for v in range(ints[N_COLUMNS]):
-        k = ints[column_x + v]
+    column_x, sphericals, scale, lower = problem.column_x, problem.sphericals, problem.scale, problem.lower
+    upper, step = problem.upper, problem.step
+    for k in range(problem.x_count):
+        out[k] = x[k]
+    for v in range(problem.column_count):
+        k = column_x[v]
         if k >= 0:
-            floats[out + k] = floats[x + k] + floats[scale + v] * floats[step + v]
+            out[k] = x[k] + scale[v] * step[v]
             if clamps:
-                floats[out + k] = min(max(floats[out + k], floats[lower + v]), floats[upper + v])
-    for i in range(ints[N_SPHERICAL]):
-        k, v = ints[sphericals + 2 * i], ints[sphericals + 2 * i + 1]
-        rx, ry, rz = (
-            floats[scale + v] * floats[step + v],
-            floats[scale + v + 1] * floats[step + v + 1],
-            floats[scale + v + 2] * floats[step + v + 2],
-        )
+                out[k] = min(max(out[k], lower[v]), upper[v])
+    for i in range(problem.spherical_count):
+        k, v = sphericals[i].x, sphericals[i].first_column
+        rx, ry, rz = scale[v] * step[v], scale[v + 1] * step[v + 1], scale[v + 2] * step[v + 2]
         half_angle2 = 0.25 * (rx * rx + ry * ry + rz * rz)
         if half_angle2 < 1e-6:
             half_sinc, cosine = 0.5 * (1.0 - half_angle2 / 6.0), 1.0 - 0.5 * half_angle2 * (1.0 - half_angle2 / 12.0)
@@ -498,11 +459,11 @@ def apply_step(ints, floats, x, out, clamps):
             half_angle = math.sqrt(half_angle2)
             half_sinc, cosine = 0.5 * math.sin(half_angle) / half_angle, math.cos(half_angle)
         rx, ry, rz = half_sinc * rx, half_sinc * ry, half_sinc * rz
-        w0, x0, y0, z0 = floats[x + k], floats[x + k + 1], floats[x + k + 2], floats[x + k + 3]
+        w0, x0, y0, z0 = x[k], x[k + 1], x[k + 2], x[k + 3]
         qw, qx = w0 * cosine - x0 * rx - y0 * ry - z0 * rz, w0 * rx + x0 * cosine + y0 * rz - z0 * ry
         qy, qz = w0 * ry - x0 * rz + y0 * cosine + z0 * rx, w0 * rz + x0 * ry - y0 * rx + z0 * cosine
         inverse_norm = 1.0 / math.sqrt(qw * qw + qx * qx + qy * qy + qz * qz)
-        floats[out + k], floats[out + k + 1], floats[out + k + 2], floats[out + k + 3] = (
+        out[k], out[k + 1], out[k + 2], out[k + 3] = (
             qw * inverse_norm,
             qx * inverse_norm,
             qy * inverse_norm,

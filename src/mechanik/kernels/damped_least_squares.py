@@ -28,6 +28,7 @@ from .linear_systems import (
     write_negative_curvature_direction,
 )
 from .problem_layout import *
+from .tables import matrix_at
 
 PRIMAL_FORM = -1
 """Value of `dual_row_count` that selects the primal form."""
@@ -37,437 +38,338 @@ ratio shortens steps along directions of small curvature."""
 
 
 @subroutine
-def gather_block(ints, floats, options, buffer, b, hard_end, n):
-    """Reduce a soft block to the independent columns; its residual is clipped to MAX_ERROR and MAX_ANGLE_ERROR.
+def gather_block(problem, buffer, b, hard_end, n):
+    """Reduce a soft block to the independent columns; its residual is clipped to `max_error` and `max_angle_error`.
 
-    The independent indices of the columns of the reduced Jacobian are written to `AT_COLUMN_LIST`, and the residual
-    after elimination to `AT_BLOCK_RESIDUAL`.
+    The independent indices of the columns of the reduced Jacobian are written to `column_list`, and the residual after
+    elimination to `block_residual`.
 
     Returns:
-        The offset of the reduced Jacobian in `floats`, the length of its rows there, and the number of its columns.
+        The reduced Jacobian, whose rows may be longer, and the number of its columns.
     """
-    blocks, block_columns, pivot_row, independent_index = (
-        ints[AT_BLOCKS],
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT_ROW],
-        ints[AT_INDEPENDENT_INDEX],
-    )
-    list_position, column_list, null_space_count, null_space_start = (
-        ints[AT_LIST_POSITION],
-        ints[AT_COLUMN_LIST],
-        ints[AT_NULL_SPACE_COUNT],
-        ints[AT_NULL_SPACE_START],
-    )
-    null_space_index, jacobian_table, residual_table, offset = (
-        ints[AT_NULL_SPACE_INDEX],
-        ints[AT_JACOBIAN],
-        ints[AT_RESIDUAL],
-        ints[AT_OFFSET],
-    )
-    reduced_jacobian, block_residual, Z = ints[AT_REDUCED_JACOBIAN], ints[AT_BLOCK_RESIDUAL], ints[AT_NULL_SPACE]
-    block = blocks + BLOCK_INTS * b
-    m, width, first_row, first_column = (
-        ints[block + ROW_COUNT],
-        ints[block + COLUMN_COUNT],
-        ints[block + FIRST_ROW],
-        ints[block + FIRST_COLUMN],
-    )
-    J, residual = (
-        jacobian_table + ints[N_JACOBIAN] * buffer + ints[block + FIRST_JACOBIAN],
-        residual_table + ints[N_ROWS] * buffer + first_row,
-    )
+    options, block, block_residual = problem.options, problem.blocks[b], problem.block_residual
+    m, width, first_row, first_column = block.row_count, block.column_count, block.first_row, block.first_column
+    J = matrix_at(problem.jacobian[buffer], block.first_jacobian, m, width)
+    residual, column_list = problem.residual[buffer], problem.column_list
     for r in range(m):
-        floats[block_residual + r] = floats[residual + r]
-    if options[MAX_ERROR] < np.inf or options[MAX_ANGLE_ERROR] < np.inf:
-        clip_error(floats, block_residual, ints[block + ROW_MASK], m, options[MAX_ERROR], options[MAX_ANGLE_ERROR])
+        block_residual[r] = residual[first_row + r]
+    if options.max_error < np.inf or options.max_angle_error < np.inf:
+        clip_error(block_residual, block.row_mask, m, options.max_error, options.max_angle_error)
     if hard_end == 0:
         for u in range(width):
-            ints[column_list + u] = ints[independent_index + ints[block_columns + first_column + u]]
-        return J, width, width
-    listed_count = ints[RUNTIME_ZERO]
+            column_list[u] = problem.independent_index[problem.block_columns[first_column + u]]
+        return J, width
+    reduced_jacobian, listed_count = matrix_at(problem.reduced_jacobian, 0, m, n), problem.runtime_zero
     for u in range(width):
-        v = ints[block_columns + first_column + u]
-        if ints[pivot_row + v] == NO_INDEX:
-            listed_count = add_column(
-                ints,
-                floats,
-                J + u,
-                width,
-                m,
-                ints[independent_index + v],
-                1.0,
-                reduced_jacobian,
-                n,
-                list_position,
-                column_list,
-                listed_count,
-            )
+        v = problem.block_columns[first_column + u]
+        if problem.pivot_row[v] == NO_INDEX:
+            listed_count = add_column(problem, J, u, problem.independent_index[v], 1.0, reduced_jacobian, listed_count)
         else:
             for r in range(m):
-                floats[block_residual + r] += floats[J + r * width + u] * floats[offset + v]
-            for k in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
+                block_residual[r] += J[r, u] * problem.offset[v]
+            for k in range(problem.null_space_start[v], problem.null_space_start[v] + problem.null_space_count[v]):
                 listed_count = add_column(
-                    ints,
-                    floats,
-                    J + u,
-                    width,
-                    m,
-                    ints[null_space_index + k],
-                    floats[Z + k],
-                    reduced_jacobian,
-                    n,
-                    list_position,
-                    column_list,
-                    listed_count,
+                    problem, J, u, problem.null_space_index[k], problem.null_space[k], reduced_jacobian, listed_count
                 )
     for position in range(listed_count):
-        ints[list_position + ints[column_list + position]] = 0
-    return reduced_jacobian, n, listed_count
+        problem.list_position[column_list[position]] = 0
+    return reduced_jacobian, listed_count
 
 
 @subroutine
-def add_column(
-    ints,
-    floats,
-    jacobian_column,
-    width,
-    m,
-    independent_index,
-    factor,
-    reduced_jacobian,
-    n,
-    list_position,
-    column_list,
-    listed_count,
-):
-    """Add `factor` times a column of J to the column of the reduced Jacobian that belongs to an independent index.
+def add_column(problem, J, u, independent_index, factor, reduced_jacobian, listed_count):
+    """Add `factor` times column u of J to the column of the reduced Jacobian that belongs to an independent index.
 
     Returns:
         The number of columns of the reduced Jacobian; it increases by 1 if the independent index was not listed.
     """
-    position = ints[list_position + independent_index] - 1
+    m, position = J.shape[0], problem.list_position[independent_index] - 1
     if position < 0:
         position = listed_count
-        ints[list_position + independent_index] = position + 1
-        ints[column_list + position] = independent_index
+        problem.list_position[independent_index] = position + 1
+        problem.column_list[position] = independent_index
         listed_count += 1
         for r in range(m):
-            floats[reduced_jacobian + r * n + position] = 0.0
+            reduced_jacobian[r, position] = 0.0
     for r in range(m):
-        floats[reduced_jacobian + r * n + position] += factor * floats[jacobian_column + r * width]
+        reduced_jacobian[r, position] += factor * J[r, u]
     return listed_count
 
 
 @subroutine
 def assemble_normal_equations(
-    ints,
-    floats,
-    options,
-    buffer,
-    hard_end,
-    soft_end,
-    n,
-    damping,
-    damps_dependent,
-    uses_curvature,
-    has_moved,
-    uses_dual_form,
+    problem, buffer, hard_end, soft_end, n, damping, damps_dependent, uses_curvature, has_moved, uses_dual_form
 ):
     """Assemble the damped normal equations of the soft residuals, or the dual form if `uses_dual_form`.
 
     The normal equations have the matrix H0 = A'A + damping (1 + Z'Z) and the right-hand side -A'e - damping Z'o, where
-    o is the table `offset`. The right-hand side is written to `AT_DAMPED_NEGATIVE_GRADIENT`; its part -A'e, the
-    negative gradient of half the cost, to `AT_NEGATIVE_GRADIENT`. The damping of each column is multiplied by the table
+    o is the table `offset`. The right-hand side is written to `damped_negative_gradient`; its part -A'e, the
+    negative gradient of half the cost, to `negative_gradient`. The damping of each column is multiplied by the table
     `extra_damping`. The dual form stores the rows of A instead of H0 (`linear_systems.py`).
 
     Two arguments have no effect on the dual form. Without `damps_dependent` only the independent columns are damped:
     the terms damping Z'Z and damping Z'o are omitted. With many loops this takes half the time. With `uses_curvature`,
-    second derivatives are added to H0; the last step updates them if `has_moved` is 1.0.
+    second derivatives are added to H0; the last step updates them if `has_moved`.
 
     Returns:
         The cost e'e, and the number of dual rows or `PRIMAL_FORM`.
     """
     blocks, pivot_row, envelope, list_position = (
-        ints[AT_BLOCKS],
-        ints[AT_PIVOT_ROW],
-        ints[AT_ENVELOPE],
-        ints[AT_LIST_POSITION],
+        problem.blocks,
+        problem.pivot_row,
+        problem.envelope,
+        problem.list_position,
     )
     column_list, negative_gradient, block_residual, H0 = (
-        ints[AT_COLUMN_LIST],
-        ints[AT_NEGATIVE_GRADIENT],
-        ints[AT_BLOCK_RESIDUAL],
-        ints[AT_H0],
+        problem.column_list,
+        problem.negative_gradient,
+        problem.block_residual,
+        problem.H0,
     )
     for i in range(n):
-        ints[envelope + i] = i
-        floats[negative_gradient + i] = 0.0
-        ints[list_position + i] = 0
-    cost, dual_row_count = 0.0, ints[RUNTIME_ZERO] + PRIMAL_FORM
+        envelope[i] = i
+        negative_gradient[i] = 0.0
+        list_position[i] = 0
+    cost, dual_row_count = 0.0, problem.runtime_zero + PRIMAL_FORM
     if uses_dual_form:
-        dual_row_count = ints[RUNTIME_ZERO]
-        begin_dual(ints, floats, damping)
+        dual_row_count = problem.runtime_zero
+        begin_dual(problem, damping)
     else:
         for i in range(n):
             for k in range(i + 1):
-                floats[H0 + i * n + k] = 0.0
+                H0[i * n + k] = 0.0
     for b in range(hard_end, soft_end):
-        m = ints[blocks + BLOCK_INTS * b + ROW_COUNT]
-        if uses_dual_form and m == 1 and ints[blocks + BLOCK_INTS * b + COLUMN_COUNT] == 1:
-            cost += add_single_column_row(ints, floats, options, buffer, b)
+        m = blocks[b].row_count
+        if uses_dual_form and m == 1 and blocks[b].column_count == 1:
+            cost += add_single_column_row(problem, buffer, b)
             continue
-        jacobian, row_length, listed_count = gather_block(ints, floats, options, buffer, b, hard_end, n)
+        jacobian, listed_count = gather_block(problem, buffer, b, hard_end, n)
         for r in range(m):
-            cost += floats[block_residual + r] * floats[block_residual + r]
+            cost += block_residual[r] * block_residual[r]
         if uses_dual_form:
-            dual_row_count = add_dual_rows(ints, floats, n, dual_row_count, m, jacobian, row_length, listed_count)
+            dual_row_count = add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count)
             continue
         first_index = n
         for position in range(listed_count):
-            first_index = min(first_index, ints[column_list + position])
+            first_index = min(first_index, column_list[position])
         for position in range(listed_count):
-            ints[envelope + ints[column_list + position]] = min(
-                ints[envelope + ints[column_list + position]], first_index
-            )
+            envelope[column_list[position]] = min(envelope[column_list[position]], first_index)
         # blocks of 6 and 3 rows (poses, positions) are the most common; they take a third of the time if a column (a0
         # to a5) stays in registers
         if m == 6:
             for position in range(listed_count):
-                i, column = ints[column_list + position], jacobian + position
-                a0, a1, a2 = floats[column], floats[column + row_length], floats[column + 2 * row_length]
-                a3, a4, a5 = (
-                    floats[column + 3 * row_length],
-                    floats[column + 4 * row_length],
-                    floats[column + 5 * row_length],
-                )
-                floats[negative_gradient + i] -= (
-                    a0 * floats[block_residual]
-                    + a1 * floats[block_residual + 1]
-                    + a2 * floats[block_residual + 2]
-                    + a3 * floats[block_residual + 3]
-                    + a4 * floats[block_residual + 4]
-                    + a5 * floats[block_residual + 5]
+                i = column_list[position]
+                a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
+                a3, a4, a5 = jacobian[3, position], jacobian[4, position], jacobian[5, position]
+                negative_gradient[i] -= (
+                    a0 * block_residual[0]
+                    + a1 * block_residual[1]
+                    + a2 * block_residual[2]
+                    + a3 * block_residual[3]
+                    + a4 * block_residual[4]
+                    + a5 * block_residual[5]
                 )
                 for k in range(listed_count):
-                    other_index, other_column = ints[column_list + k], jacobian + k
-                    if other_index <= i:
-                        floats[H0 + i * n + other_index] += (
-                            a0 * floats[other_column]
-                            + a1 * floats[other_column + row_length]
-                            + a2 * floats[other_column + 2 * row_length]
-                        ) + (
-                            a3 * floats[other_column + 3 * row_length]
-                            + a4 * floats[other_column + 4 * row_length]
-                            + a5 * floats[other_column + 5 * row_length]
-                        )
+                    if column_list[k] <= i:
+                        H0[i * n + column_list[k]] += (
+                            a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]
+                        ) + (a3 * jacobian[3, k] + a4 * jacobian[4, k] + a5 * jacobian[5, k])
         elif m == 3:
             for position in range(listed_count):
-                i, column = ints[column_list + position], jacobian + position
-                a0, a1, a2 = floats[column], floats[column + row_length], floats[column + 2 * row_length]
-                floats[negative_gradient + i] -= (
-                    a0 * floats[block_residual] + a1 * floats[block_residual + 1] + a2 * floats[block_residual + 2]
-                )
+                i = column_list[position]
+                a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
+                negative_gradient[i] -= a0 * block_residual[0] + a1 * block_residual[1] + a2 * block_residual[2]
                 for k in range(listed_count):
-                    other_index, other_column = ints[column_list + k], jacobian + k
-                    if other_index <= i:
-                        floats[H0 + i * n + other_index] += (
-                            a0 * floats[other_column]
-                            + a1 * floats[other_column + row_length]
-                            + a2 * floats[other_column + 2 * row_length]
-                        )
+                    if column_list[k] <= i:
+                        H0[i * n + column_list[k]] += a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]
         else:
             for position in range(listed_count):
-                i = ints[column_list + position]
+                i = column_list[position]
                 for r in range(m):
-                    floats[negative_gradient + i] -= (
-                        floats[jacobian + r * row_length + position] * floats[block_residual + r]
-                    )
+                    negative_gradient[i] -= jacobian[r, position] * block_residual[r]
                 for k in range(listed_count):
-                    if ints[column_list + k] <= i:
+                    if column_list[k] <= i:
                         product = 0.0
                         for r in range(m):
-                            product += (
-                                floats[jacobian + r * row_length + position] * floats[jacobian + r * row_length + k]
-                            )
-                        floats[H0 + i * n + ints[column_list + k]] += product
+                            product += jacobian[r, position] * jacobian[r, k]
+                        H0[i * n + column_list[k]] += product
     if uses_dual_form:
-        return cost, finish_dual(ints, floats, n, dual_row_count, damping)
+        return cost, finish_dual(problem, n, dual_row_count, damping)
     if uses_curvature:
-        add_curvature(ints, floats, n, has_moved)
+        add_curvature(problem, n, has_moved)
     for i in range(n):
-        floats[H0 + i * n + i] += damping * floats[ints[AT_EXTRA_DAMPING] + ints[ints[AT_INDEPENDENT_COLUMN] + i]]
-        floats[ints[AT_DAMPED_NEGATIVE_GRADIENT] + i] = floats[negative_gradient + i]
+        H0[i * n + i] += damping * problem.extra_damping[problem.independent_column[i]]
+        problem.damped_negative_gradient[i] = negative_gradient[i]
     if hard_end > 0 and damps_dependent:
-        for v in range(ints[N_COLUMNS]):
-            if ints[pivot_row + v] != NO_INDEX:
-                damp_dependent(ints, floats, v, n, damping)
+        for v in range(problem.column_count):
+            if pivot_row[v] != NO_INDEX:
+                damp_dependent(problem, v, n, damping)
     return cost, dual_row_count
 
 
 @subroutine
-def damp_dependent(ints, floats, v, n, damping):
-    """Add the damping of the dependent column v to H0 and to the negative gradient in `AT_DAMPED_NEGATIVE_GRADIENT`."""
+def damp_dependent(problem, v, n, damping):
+    """Add the damping of the dependent column v to H0 and to the negative gradient in `damped_negative_gradient`."""
     envelope, null_space_count, null_space_start, null_space_index = (
-        ints[AT_ENVELOPE],
-        ints[AT_NULL_SPACE_COUNT],
-        ints[AT_NULL_SPACE_START],
-        ints[AT_NULL_SPACE_INDEX],
+        problem.envelope,
+        problem.null_space_count,
+        problem.null_space_start,
+        problem.null_space_index,
     )
     offset, damped_negative_gradient, H0, Z = (
-        ints[AT_OFFSET],
-        ints[AT_DAMPED_NEGATIVE_GRADIENT],
-        ints[AT_H0],
-        ints[AT_NULL_SPACE],
+        problem.offset,
+        problem.damped_negative_gradient,
+        problem.H0,
+        problem.null_space,
     )
-    first_entry, end_entry = ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]
-    damping *= floats[ints[AT_EXTRA_DAMPING] + v]
+    first_entry, end_entry = null_space_start[v], null_space_start[v] + null_space_count[v]
+    damping *= problem.extra_damping[v]
     first_index = n
     for k in range(first_entry, end_entry):
-        first_index = min(first_index, ints[null_space_index + k])
+        first_index = min(first_index, null_space_index[k])
     for k in range(first_entry, end_entry):
-        i, damped_entry = ints[null_space_index + k], damping * floats[Z + k]
-        ints[envelope + i] = min(ints[envelope + i], first_index)
-        floats[damped_negative_gradient + i] -= damped_entry * floats[offset + v]
+        i, damped_entry = null_space_index[k], damping * Z[k]
+        envelope[i] = min(envelope[i], first_index)
+        damped_negative_gradient[i] -= damped_entry * offset[v]
         for j in range(first_entry, end_entry):
-            if ints[null_space_index + j] <= i:
-                floats[H0 + i * n + ints[null_space_index + j]] += damped_entry * floats[Z + j]
+            if null_space_index[j] <= i:
+                H0[i * n + null_space_index[j]] += damped_entry * Z[j]
 
 
 @subroutine
-def solve_reduced_step(ints, floats, options, x, n, active_count, dual_row_count, chain_block, uses_curvature, damping):
-    """Write the step of the independent columns to `AT_REDUCED_STEP`; columns at an active bound move to the bound.
+def solve_reduced_step(problem, x, n, active_count, dual_row_count, chain_block, uses_curvature, damping):
+    """Write the step of the independent columns to `reduced_step`; columns at an active bound move to the bound.
 
     If the matrix with second derivatives has a direction of negative curvature, the step is computed again without
     second derivatives and with more damping.
 
     Returns:
         The smallest pivot, as a ratio to the largest diagonal entry. If second derivatives make a pivot negative, the
-        negative curvature along the direction in `AT_NEGATIVE_CURVATURE`. 0 for a chain with exact second derivatives.
+        negative curvature along the direction in `negative_curvature`. 0 for a chain with exact second derivatives.
     """
+    options = problem.options
     if chain_block >= 0:
-        write_chain_step(ints, floats, x, chain_block, n)
+        write_chain_step(problem, x, chain_block, n)
         return 0.0
     row_count, curvature, is_solved = n, 0.0, False
     min_pivot = MIN_PIVOT_RATIO * damping if uses_curvature and dual_row_count == PRIMAL_FORM else 0.0
     for solve_index in range(3):
         if dual_row_count == PRIMAL_FORM:
-            write_primal_matrix(ints, floats, x, n, active_count)
+            write_primal_matrix(problem, x, n, active_count)
         else:
-            write_dual_matrix(ints, floats, x, n, dual_row_count)
+            write_dual_matrix(problem, x, n, dual_row_count)
             row_count = dual_row_count
         if is_solved:
             # option USES_EIGENVALUES: solve the same system by eigenvalues instead; it was assembled again, since LDL'
             # overwrites it
-            solve_by_eigenvalues(ints, floats, ints[AT_H], row_count, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP])
+            solve_by_eigenvalues(problem, problem.H, row_count, problem.envelope, problem.reduced_step)
             break
         negative_index, smallest_pivot, pivot_value = solve_ldlt(
-            ints, floats, ints[AT_H], row_count, ints[AT_ENVELOPE], ints[AT_REDUCED_STEP], min_pivot
+            problem, problem.H, row_count, problem.envelope, problem.reduced_step, min_pivot
         )
         if solve_index == 0:
             curvature = smallest_pivot
         if solve_index == 1 or negative_index == NO_INDEX or dual_row_count != PRIMAL_FORM or not uses_curvature:
             is_solved = True
-            if options[USES_EIGENVALUES] == 1.0:
+            if options.uses_eigenvalues:
                 continue
             break
-        curvature = write_negative_curvature_direction(ints, floats, n, negative_index, pivot_value)
+        curvature = write_negative_curvature_direction(problem, n, negative_index, pivot_value)
         for i in range(n):
             for k in range(i + 1):
-                floats[ints[AT_H0] + i * n + k] -= floats[ints[AT_CURVATURE] + i * n + k]
-            floats[ints[AT_H0] + i * n + i] += damping
+                problem.H0[i * n + k] -= problem.curvature[i * n + k]
+            problem.H0[i * n + i] += damping
     if dual_row_count != PRIMAL_FORM:
-        write_dual_step(ints, floats, n, dual_row_count)
+        write_dual_step(problem, n, dual_row_count)
     return curvature
 
 
 @subroutine
-def write_primal_matrix(ints, floats, x, n, active_count):
-    """Write the matrix of the primal form to `AT_H` and its right-hand side to `AT_REDUCED_STEP`.
+def write_primal_matrix(problem, x, n, active_count):
+    """Write the matrix of the primal form to `H` and its right-hand side to `reduced_step`.
 
     The matrix is H0, but the rows and columns of columns that are not free are replaced by those of the identity. The
     right-hand side of such a column is its distance to the bound.
     """
     bound_state, independent_column, envelope, damped_negative_gradient = (
-        ints[AT_BOUND_STATE],
-        ints[AT_INDEPENDENT_COLUMN],
-        ints[AT_ENVELOPE],
-        ints[AT_DAMPED_NEGATIVE_GRADIENT],
+        problem.bound_state,
+        problem.independent_column,
+        problem.envelope,
+        problem.damped_negative_gradient,
     )
-    H, H0, rhs = ints[AT_H], ints[AT_H0], ints[AT_REDUCED_STEP]
+    H, H0, rhs = problem.H, problem.H0, problem.reduced_step
     for i in range(n):
-        floats[rhs + i] = floats[damped_negative_gradient + i]
-        for k in range(ints[envelope + i], i + 1):
-            floats[H + i * n + k] = floats[H0 + i * n + k]
+        rhs[i] = damped_negative_gradient[i]
+        for k in range(envelope[i], i + 1):
+            H[i * n + k] = H0[i * n + k]
     if active_count > 0:
         for i in range(n):
-            v = ints[independent_column + i]
-            if ints[bound_state + v] != FREE:
-                distance = distance_to_bound(ints, floats, x, v)
-                for k in range(ints[envelope + i], i):
-                    floats[rhs + k] -= floats[H + i * n + k] * distance
-                    floats[H + i * n + k] = 0.0
+            v = independent_column[i]
+            if bound_state[v] != FREE:
+                distance = distance_to_bound(problem, x, v)
+                for k in range(envelope[i], i):
+                    rhs[k] -= H[i * n + k] * distance
+                    H[i * n + k] = 0.0
                 for k in range(i + 1, n):
-                    if i >= ints[envelope + k]:
-                        floats[rhs + k] -= floats[H + k * n + i] * distance
-                        floats[H + k * n + i] = 0.0
-                floats[H + i * n + i] = 1.0
-                floats[rhs + i] = distance
+                    if i >= envelope[k]:
+                        rhs[k] -= H[k * n + i] * distance
+                        H[k * n + i] = 0.0
+                H[i * n + i] = 1.0
+                rhs[i] = distance
 
 
 @subroutine
-def expand_step(ints, floats, n):
-    """Write the step of all columns to `AT_STEP`, from the step of the independent columns in `AT_REDUCED_STEP`."""
+def expand_step(problem, n):
+    """Write the step of all columns to `step`, from the step of the independent columns in `reduced_step`."""
     pivot_row, independent_column, null_space_count, null_space_start = (
-        ints[AT_PIVOT_ROW],
-        ints[AT_INDEPENDENT_COLUMN],
-        ints[AT_NULL_SPACE_COUNT],
-        ints[AT_NULL_SPACE_START],
+        problem.pivot_row,
+        problem.independent_column,
+        problem.null_space_count,
+        problem.null_space_start,
     )
-    null_space_index, step, offset, Z = ints[AT_NULL_SPACE_INDEX], ints[AT_STEP], ints[AT_OFFSET], ints[AT_NULL_SPACE]
-    reduced_step = ints[AT_REDUCED_STEP]
+    null_space_index, step, offset, Z = problem.null_space_index, problem.step, problem.offset, problem.null_space
+    reduced_step = problem.reduced_step
     for i in range(n):
-        floats[step + ints[independent_column + i]] = floats[reduced_step + i]
-    if n == ints[N_COLUMNS]:
+        step[independent_column[i]] = reduced_step[i]
+    if n == problem.column_count:
         return
-    for v in range(ints[N_COLUMNS]):
-        if ints[pivot_row + v] != NO_INDEX:
-            column_step = floats[offset + v]
-            for k in range(ints[null_space_start + v], ints[null_space_start + v] + ints[null_space_count + v]):
-                column_step += floats[Z + k] * floats[reduced_step + ints[null_space_index + k]]
-            floats[step + v] = column_step
+    for v in range(problem.column_count):
+        if pivot_row[v] != NO_INDEX:
+            column_step = offset[v]
+            for k in range(null_space_start[v], null_space_start[v] + null_space_count[v]):
+                column_step += Z[k] * reduced_step[null_space_index[k]]
+            step[v] = column_step
 
 
 @subroutine
-def model_change(ints, floats, n, dual_row_count, chain_block):
-    """Return the change of the cost (negative: a decrease) that the damped model predicts for `AT_REDUCED_STEP`.
+def model_change(problem, n, dual_row_count, chain_block):
+    """Return the change of the cost (negative: a decrease) that the damped model predicts for `reduced_step`.
 
-    Half the gradient of the model after the step is written to `AT_MODEL_GRADIENT`; it is not negated, unlike
-    `AT_DAMPED_NEGATIVE_GRADIENT`.
+    Half the gradient of the model after the step is written to `model_gradient`; it is not negated, unlike
+    `damped_negative_gradient`.
     """
     envelope, damped_negative_gradient, H0, reduced_step, model_gradient = (
-        ints[AT_ENVELOPE],
-        ints[AT_DAMPED_NEGATIVE_GRADIENT],
-        ints[AT_H0],
-        ints[AT_REDUCED_STEP],
-        ints[AT_MODEL_GRADIENT],
+        problem.envelope,
+        problem.damped_negative_gradient,
+        problem.H0,
+        problem.reduced_step,
+        problem.model_gradient,
     )
     predicted_change = 0.0
     if chain_block >= 0:
-        write_chain_product(ints, floats, chain_block, n, reduced_step, model_gradient)
+        write_chain_product(problem, chain_block, n, reduced_step, model_gradient)
     elif dual_row_count != PRIMAL_FORM:
-        return dual_model_change(ints, floats, n, dual_row_count)
+        return dual_model_change(problem, n, dual_row_count)
     else:
         for i in range(n):
-            floats[model_gradient + i] = floats[H0 + i * n + i] * floats[reduced_step + i]
+            model_gradient[i] = H0[i * n + i] * reduced_step[i]
         for i in range(n):
             product = 0.0
-            for k in range(ints[envelope + i], i):
-                product += floats[H0 + i * n + k] * floats[reduced_step + k]
-                floats[model_gradient + k] += floats[H0 + i * n + k] * floats[reduced_step + i]
-            floats[model_gradient + i] += product
+            for k in range(envelope[i], i):
+                product += H0[i * n + k] * reduced_step[k]
+                model_gradient[k] += H0[i * n + k] * reduced_step[i]
+            model_gradient[i] += product
     for i in range(n):
-        predicted_change += floats[reduced_step + i] * (
-            floats[model_gradient + i] - 2.0 * floats[damped_negative_gradient + i]
-        )
-        floats[model_gradient + i] -= floats[damped_negative_gradient + i]
+        predicted_change += reduced_step[i] * (model_gradient[i] - 2.0 * damped_negative_gradient[i])
+        model_gradient[i] -= damped_negative_gradient[i]
     return predicted_change

@@ -12,40 +12,30 @@ from .compiler import kernel, subroutine
 from .problem_layout import *
 from .residuals import evaluate_residuals
 from .stages import fit_slacks, sum_of_squares
+from .tables import matrix_at
 
 MOVE, EVALUATE, DENSIFY = 1, 2, 4
 """Bits of `actions`: move x, evaluate the residual and its block Jacobians, write dense arrays."""
 
 
 @subroutine
-def densify(ints, floats, buffer, end_block, residual_out, J):
+def densify(problem, buffer, end_block, residual_out, J):
     """Write the residual (m,) and its Jacobian (m, n) over all columns except slacks; locked columns are zero."""
-    blocks, block_columns, slack, bound_state = (
-        ints[AT_BLOCKS],
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_SLACK],
-        ints[AT_BOUND_STATE],
-    )
-    residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_JACOBIAN] + ints[N_JACOBIAN] * buffer
-    n = J.shape[1]
+    residual, bound_state, n = problem.residual[buffer], problem.bound_state, J.shape[1]
     for b in range(end_block):
-        block = blocks + BLOCK_INTS * b
-        first_row, width, first_column, first_jacobian = (
-            ints[block + FIRST_ROW],
-            ints[block + COLUMN_COUNT],
-            ints[block + FIRST_COLUMN],
-            ints[block + FIRST_JACOBIAN],
-        )
-        for r in range(first_row, first_row + ints[block + ROW_COUNT]):
-            residual_out[r] = floats[residual + r]
+        block = problem.blocks[b]
+        m, width, first_row = block.row_count, block.column_count, block.first_row
+        block_jacobian = matrix_at(problem.jacobian[buffer], block.first_jacobian, m, width)
+        for r in range(first_row, first_row + m):
+            residual_out[r] = residual[r]
             for v in range(n):
                 J[r, v] = 0.0
-            if ints[slack + 2 * r] >= 0 and residual_out[r] == 0.0:
+            if problem.slacks[r].x >= 0 and residual_out[r] == 0.0:
                 continue
             for u in range(width):
-                v = ints[block_columns + first_column + u]
-                if v < n and ints[bound_state + v] != LOCKED:
-                    J[r, v] = floats[jacobian + first_jacobian + (r - first_row) * width + u]
+                v = problem.block_columns[block.first_column + u]
+                if v < n and bound_state[v] != LOCKED:
+                    J[r, v] = block_jacobian[r - first_row, u]
 
 
 @kernel("UniTuple(f8, 2)(i8[::1], f8[::1], i8, f8, i8, i8, i8, f8[::1], f8[:,::1])")
@@ -69,21 +59,22 @@ def evaluate_dense(ints, floats, actions, step_factor, buffer, required_block_co
         With DENSIFY, the sum of squares of the required blocks, and 1.0 if each of them is within its tolerances
         (otherwise 0.0). Without DENSIFY, two zeros.
     """
-    trial, step = ints[AT_TRIAL], ints[AT_STEP]
-    x = trial if buffer == 1 else ints[AT_X]
+    problem = open_problem(ints, floats)
+    trial, step = problem.trial, problem.step
+    x = trial if buffer == 1 else problem.x
     if actions & MOVE:
-        for v in range(ints[N_COLUMNS]):
-            floats[step + v] *= step_factor
-        apply_step(ints, floats, trial, x, True)
+        for v in range(problem.column_count):
+            step[v] *= step_factor
+        apply_step(problem, trial, x, True)
         if step_factor != 0.0:
-            for v in range(ints[N_COLUMNS]):
-                floats[step + v] /= step_factor
+            for v in range(problem.column_count):
+                step[v] /= step_factor
     if actions & EVALUATE:
-        evaluate_residuals(ints, floats, x, buffer, end_block)
+        evaluate_residuals(problem, x, buffer, end_block)
     if actions & DENSIFY == 0:
         return 0.0, 0.0
-    fit_slacks(ints, floats, x, buffer, 0, end_block)
-    cost, is_met = sum_of_squares(ints, floats, buffer, 0, required_block_count)
+    fit_slacks(problem, x, buffer, 0, end_block)
+    cost, is_met = sum_of_squares(problem, buffer, 0, required_block_count)
     if buffer == 1:
-        densify(ints, floats, buffer, end_block, residual, J)
+        densify(problem, buffer, end_block, residual, J)
     return cost, 1.0 if is_met else 0.0

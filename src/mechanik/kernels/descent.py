@@ -35,16 +35,17 @@ from .stages import (
     sum_of_squares,
 )
 from .state_layout import *
+from .tables import vector_at
 
 
 @subroutine
-def fixed_axes_in_world(floats, poses, node, fixed_axes):
+def fixed_axes_in_world(poses, node, fixed_axes):
     """Return the world rotation, row by row, of axes that are fixed in a node (-1: the world).
 
-    A is the world rotation of the node, B the rotation of the axes in the node, at the offset `fixed_axes`.
+    A is the world rotation of the node, B = `fixed_axes` the rotation of the axes in the node.
     """
-    A = read_rotation(floats, poses + 12 * node) if node >= 0 else IDENTITY_ROTATION
-    B = read_rotation(floats, fixed_axes)
+    A = read_rotation(poses[node]) if node >= 0 else IDENTITY_ROTATION
+    B = read_rotation(fixed_axes)
     return (
         A[0] * B[0] + A[1] * B[3] + A[2] * B[6], A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
         A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
@@ -56,19 +57,19 @@ def fixed_axes_in_world(floats, poses, node, fixed_axes):
 
 
 @subroutine
-def align_passive_joints(ints, floats, x):
+def align_passive_joints(problem, x):
     """Set the quaternions of passive spherical joints in x so that their welds are closed.
 
     A rotation has two quaternions, q and -q; the quaternion nearer to the previous quaternion is written. A and B are
     the world rotations of the joint's axes in its parent node and in the welded node.
     """
-    update_node_poses(ints, floats, x)
-    poses = ints[AT_POSES]
-    for i in range(ints[N_PASSIVE]):
-        joint = ints[AT_PASSIVE] + PASSIVE_FLOATS * i
-        k = x + int(floats[joint + PASSIVE_X])
-        A = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_PARENT_NODE]), joint + PASSIVE_PARENT_AXES)
-        B = fixed_axes_in_world(floats, poses, int(floats[joint + PASSIVE_WELD_NODE]), joint + PASSIVE_WELD_AXES)
+    update_node_poses(problem, x)
+    poses = problem.poses
+    for i in range(problem.passive_count):
+        joint = problem.passive_joints[i]
+        quaternion = vector_at(x, joint.x, 4)
+        A = fixed_axes_in_world(poses, joint.parent_node, joint.parent_axes)
+        B = fixed_axes_in_world(poses, joint.weld_node, joint.weld_axes)
         # the rotation of the joint is A'B, with the rows x, y and z; tw, tx, ty and tz are four times the squared
         # components of its quaternion, which is computed from the largest component, since that is at least 1/2
         xx, xy, xz = (
@@ -96,9 +97,9 @@ def align_passive_joints(ints, floats, x):
         else:
             qw, qx, qy, qz = yx - xy, xz + zx, yz + zy, tz
         norm = math.sqrt(qw * qw + qx * qx + qy * qy + qz * qz)
-        if qw * floats[k] + qx * floats[k + 1] + qy * floats[k + 2] + qz * floats[k + 3] < 0.0:
+        if qw * quaternion[0] + qx * quaternion[1] + qy * quaternion[2] + qz * quaternion[3] < 0.0:
             norm = -norm
-        floats[k], floats[k + 1], floats[k + 2], floats[k + 3] = qw / norm, qx / norm, qy / norm, qz / norm
+        quaternion[0], quaternion[1], quaternion[2], quaternion[3] = qw / norm, qx / norm, qy / norm, qz / norm
 
 
 MIN_QUATERNION_NORM2 = 1e-6
@@ -112,8 +113,8 @@ MAX_RANKED_STARTS = 128
 
 
 @subroutine
-def write_target(ints, floats, target):
-    """Write a target pose (4, 4), m, to the block `TARGET_BLOCK`; return False if it is not a rigid transform."""
+def write_target(problem, target):
+    """Write a target pose (4, 4), m, to the block `target_block`; return False if it is not a rigid transform."""
     deviation = 0.0
     for k in range(3):
         dot, norm2 = 0.0, 0.0
@@ -128,212 +129,197 @@ def write_target(ints, floats, target):
     is_mirrored = target[0, 0] * minor_x + target[0, 1] * minor_y + target[0, 2] * minor_z < 0.0
     if is_mirrored or not deviation + abs(target[3, 3] - 1.0) < MAX_TARGET_DEVIATION:
         return False
-    frame_a = ints[AT_BLOCK_DATA] + BLOCK_FLOATS * ints[TARGET_BLOCK] + FRAME_A
+    frame_a = problem.block_data[problem.target_block].frame_a
     for r in range(3):
-        floats[frame_a + 9 + r] = target[r, 3]
+        frame_a[9 + r] = target[r, 3]
         for k in range(3):
-            floats[frame_a + 3 * r + k] = target[r, k]
+            frame_a[3 * r + k] = target[r, k]
     return True
 
 
 @subroutine
-def load_start(ints, floats, start):
+def load_start(problem, start):
     """Copy a start (nq,) to x; the variables that the problem adds to q stay unchanged."""
-    x = ints[AT_X]
+    x = problem.x
     for k in range(start.shape[0]):
-        floats[x + k] = start[k]
+        x[k] = start[k]
 
 
 @subroutine
-def load_restart(ints, floats, start):
+def load_restart(problem, start):
     """Copy the first nq numbers of `start` to x; locked joints and joints without a column keep their values."""
-    x, column_x, bound_state, sphericals = ints[AT_X], ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_SPHERICAL]
-    for v in range(ints[N_COLUMNS]):
-        k = ints[column_x + v]
-        if 0 <= k < ints[N_Q] and ints[bound_state + v] != LOCKED:
-            floats[x + k] = start[k]
-    for i in range(ints[N_SPHERICAL]):
-        if ints[bound_state + ints[sphericals + 2 * i + 1]] != LOCKED:
-            for k in range(ints[sphericals + 2 * i], ints[sphericals + 2 * i] + 4):
-                floats[x + k] = start[k]
+    x, column_x, bound_state, sphericals = problem.x, problem.column_x, problem.bound_state, problem.sphericals
+    for v in range(problem.column_count):
+        k = column_x[v]
+        if 0 <= k < problem.nq and bound_state[v] != LOCKED:
+            x[k] = start[k]
+    for i in range(problem.spherical_count):
+        if bound_state[sphericals[i].first_column] != LOCKED:
+            for k in range(sphericals[i].x, sphericals[i].x + 4):
+                x[k] = start[k]
 
 
 @subroutine
-def begin_attempt(ints, floats, state, options, report):
+def begin_attempt(problem):
     """Begin an attempt at x, after clamping the values of columns that are not locked to their bounds."""
-    column_x, bound_state, lower, upper = ints[AT_COLUMN_X], ints[AT_BOUND_STATE], ints[AT_LOWER], ints[AT_UPPER]
-    x = ints[AT_X]
-    for v in range(ints[N_COLUMNS]):
-        k = ints[column_x + v]
-        if ints[bound_state + v] != LOCKED:
-            ints[bound_state + v] = FREE
+    state = problem.state
+    column_x, bound_state, lower, upper = problem.column_x, problem.bound_state, problem.lower, problem.upper
+    x = problem.x
+    for v in range(problem.column_count):
+        k = column_x[v]
+        if bound_state[v] != LOCKED:
+            bound_state[v] = FREE
             if k >= 0:
-                floats[x + k] = min(max(floats[x + k], floats[lower + v]), floats[upper + v])
+                x[k] = min(max(x[k], lower[v]), upper[v])
                 # a column that starts on a bound probably stays on it; otherwise the first step releases it
-                if floats[x + k] == floats[upper + v]:
-                    ints[bound_state + v] = ON_UPPER
-                elif floats[x + k] == floats[lower + v]:
-                    ints[bound_state + v] = ON_LOWER
-    for s in range(ints[N_STAGES]):
-        report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_STATUS] = NOT_TRIED
-        report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_COST] = np.inf
-    state[CURRENT_BUFFER], state[ITERATIONS_IN_STAGE], state[IS_EVALUATED] = 0.0, 0.0, 0.0
-    state[FIRST_UNMET_STAGE], state[HAS_MOVED_BELOW], state[STAGE_ROUND] = 0.0, 0.0, 0.0
-    begin_stage(ints, floats, state, options, report, 0.0)
+                if x[k] == upper[v]:
+                    bound_state[v] = ON_UPPER
+                elif x[k] == lower[v]:
+                    bound_state[v] = ON_LOWER
+    for s in range(problem.stage_count):
+        problem.stage_reports[s].status = NOT_TRIED
+        problem.stage_reports[s].cost = np.inf
+    state.current_buffer, state.iterations_in_stage, state.is_evaluated = 0, 0, False
+    state.first_unmet_stage, state.has_moved_below, state.stage_round = 0, False, 0
+    begin_stage(problem, problem.runtime_zero)
 
 
 @subroutine
-def begin_first_attempt(ints, floats, state, options, report, q0, restart_count):
+def begin_first_attempt(problem, q0, restart_count):
     """Begin the first attempt at q0; return False if q0 is not finite or has a quaternion close to zero."""
-    lower, upper, column_x, best_cost = ints[AT_LOWER], ints[AT_UPPER], ints[AT_COLUMN_X], ints[AT_BEST_COST]
-    state[ATTEMPT], state[ITERATIONS], state[EVALUATIONS], state[LAST_DISTANCE] = 0.0, 0.0, 0.0, -1.0
-    state[MAY_ABANDON] = 1.0 if restart_count > 0 else 0.0
-    for s in range(ints[N_STAGES]):
-        floats[best_cost + s] = np.inf
+    state, report = problem.state, problem.report
+    lower, upper, column_x, best_cost = problem.lower, problem.upper, problem.column_x, problem.best_cost
+    state.attempt, state.iterations, state.evaluations, state.last_distance = 0, 0, 0, -1.0
+    state.may_abandon = restart_count > 0
+    for s in range(problem.stage_count):
+        best_cost[s] = np.inf
     q0_sum = 0.0
     for k in range(q0.shape[0]):
         q0_sum += q0[k]
     quaternions_are_valid = True
-    for i in range(ints[N_SPHERICAL]):
-        k = ints[ints[AT_SPHERICAL] + 2 * i]
+    for i in range(problem.spherical_count):
+        k = problem.sphericals[i].x
         quaternions_are_valid &= (
             q0[k] * q0[k] + q0[k + 1] * q0[k + 1] + q0[k + 2] * q0[k + 2] + q0[k + 3] * q0[k + 3] > MIN_QUATERNION_NORM2
         )
-    report[START_WAS_CLAMPED] = 0.0
-    for v in range(ints[N_COLUMNS]):
-        k = ints[column_x + v]
-        if 0 <= k < q0.shape[0] and (q0[k] < floats[lower + v] or q0[k] > floats[upper + v]):
-            report[START_WAS_CLAMPED] = 1.0
-    load_start(ints, floats, q0)
-    begin_attempt(ints, floats, state, options, report)
+    report.start_was_clamped = False
+    for v in range(problem.column_count):
+        k = column_x[v]
+        if 0 <= k < q0.shape[0] and (q0[k] < lower[v] or q0[k] > upper[v]):
+            report.start_was_clamped = True
+    load_start(problem, q0)
+    begin_attempt(problem)
     return np.isfinite(q0_sum) and quaternions_are_valid
 
 
 @subroutine
-def is_better(ints, floats, state, options, report):
+def is_better(problem):
     """Whether the ended attempt is better than the best attempt so far.
 
     The costs of the stages are compared in order, and the first stage with different costs decides. A stage that has
     converged counts as cost 0.
     """
-    best_cost = ints[AT_BEST_COST]
-    for s in range(ints[N_STAGES]):
-        stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-        cost = 0.0 if report[stage_report + STAGE_STATUS] == CONVERGED else report[stage_report + STAGE_COST]
-        if cost < floats[best_cost + s] * (1.0 - 1e-9):
+    best_cost = problem.best_cost
+    for s in range(problem.stage_count):
+        stage_report = problem.stage_reports[s]
+        cost = 0.0 if stage_report.status == CONVERGED else stage_report.cost
+        if cost < best_cost[s] * (1.0 - 1e-9):
             return True
-        if cost > floats[best_cost + s] * (1.0 + 1e-9):
+        if cost > best_cost[s] * (1.0 + 1e-9):
             return False
     return False
 
 
 @subroutine
-def has_succeeded(ints, floats, state, options, report):
+def has_succeeded(problem):
     """Whether every stage that is not a soft objective has converged and is still within tolerance at the end."""
-    stages = ints[AT_STAGES]
-    for s in range(ints[N_STAGES]):
-        if ints[stages + STAGE_INTS * s + IS_SOFT_OBJECTIVE] == 0:
-            if report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_STATUS] != CONVERGED:
+    state = problem.state
+    stages = problem.stages
+    for s in range(problem.stage_count):
+        if not stages[s].is_soft_objective:
+            if problem.stage_reports[s].status != CONVERGED:
                 return False
-            _, is_met = sum_of_squares(
-                ints,
-                floats,
-                int(state[CURRENT_BUFFER]),
-                ints[stages + STAGE_INTS * s + HARD_END],
-                ints[stages + STAGE_INTS * s + SOFT_END],
-            )
+            _, is_met = sum_of_squares(problem, state.current_buffer, stages[s].hard_end, stages[s].soft_end)
             if not is_met:
                 return False
     return True
 
 
 @subroutine
-def write_report(ints, floats, state, options, report, is_success):
+def write_report(problem, is_success):
     """Write the entries of the solve to the report.
 
     The status of the solve is NOT_CLOSED if stage 0 has not converged; otherwise it is the largest status of a stage
     that is not a soft objective. If all these stages have converged but a later stage has violated one of them, it is
     STALLED.
     """
-    stages = ints[AT_STAGES]
-    report[SUCCESS] = 1.0 if is_success else 0.0
-    report[ITERATIONS_OUT], report[EVALUATIONS_OUT], report[ATTEMPTS_OUT] = (
-        state[ITERATIONS],
-        state[EVALUATIONS],
-        state[ATTEMPT],
-    )
+    state, report = problem.state, problem.report
+    stages = problem.stages
+    report.success = is_success
+    report.iterations, report.evaluations, report.attempts = state.iterations, state.evaluations, state.attempt
     status = CONVERGED
-    for s in range(ints[N_STAGES]):
-        if ints[stages + STAGE_INTS * s + IS_SOFT_OBJECTIVE] == 0:
-            status = max(status, report[FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s + STAGE_STATUS])
+    for s in range(problem.stage_count):
+        if not stages[s].is_soft_objective:
+            status = max(status, problem.stage_reports[s].status)
     if status == CONVERGED and not is_success:  # a later stage has violated a level that had converged
         status = STALLED
-    report[STATUS] = NOT_CLOSED if report[FIRST_STAGE_REPORT + STAGE_STATUS] != CONVERGED else status
+    report.status = NOT_CLOSED if problem.stage_reports[0].status != CONVERGED else status
 
 
 @subroutine
-def nearest_start(ints, floats, state, starts, nearest_index):
+def nearest_start(problem, starts, nearest_index):
     """Return the index of the untried start at which the goal's frame B is nearest to its target.
 
     Only the first MAX_RANKED_STARTS starts are compared. If none of them is untried, the result is the argument
-    `nearest_index`. The distance of the start is stored in LAST_DISTANCE.
+    `nearest_index`. The distance of the start is stored in `last_distance`.
 
     A row of `starts` contains q (nq numbers) and the world pose of B (12 numbers). Starts are tried in the order of
-    their distance, so the untried starts are those with a distance above LAST_DISTANCE. This distance combines position
-    and rotation, weighted and squared.
+    their distance, so the untried starts are those with a distance above `last_distance`. This distance combines
+    position and rotation, weighted and squared.
     """
-    block, nq = ints[AT_BLOCKS] + BLOCK_INTS * ints[TARGET_BLOCK], ints[N_Q]
-    frame_a, first_weight = (
-        ints[AT_BLOCK_DATA] + BLOCK_FLOATS * ints[TARGET_BLOCK] + FRAME_A,
-        ints[AT_WEIGHT] + ints[block + FIRST_ROW],
-    )
-    position_weight2, rotation_weight2 = (
-        floats[first_weight] * floats[first_weight],
-        floats[first_weight + 3] * floats[first_weight + 3],
-    )
+    state = problem.state
+    block, nq = problem.blocks[problem.target_block], problem.nq
+    frame_a, position_weight = problem.block_data[problem.target_block].frame_a, problem.weight[block.first_row]
+    rotation_weight = problem.weight[block.first_row + 3]
+    position_weight2, rotation_weight2 = position_weight * position_weight, rotation_weight * rotation_weight
     best_distance = np.inf
     for i in range(min(starts.shape[0], MAX_RANKED_STARTS)):
         trace = 0.0
         for c in range(9):
-            trace += floats[frame_a + c] * starts[i, nq + c]
-        x, y, z = (
-            floats[frame_a + 9] - starts[i, nq + 9],
-            floats[frame_a + 10] - starts[i, nq + 10],
-            floats[frame_a + 11] - starts[i, nq + 11],
-        )
+            trace += frame_a[c] * starts[i, nq + c]
+        x, y, z = frame_a[9] - starts[i, nq + 9], frame_a[10] - starts[i, nq + 10], frame_a[11] - starts[i, nq + 11]
         distance = position_weight2 * (x * x + y * y + z * z) + rotation_weight2 * (3.0 - trace)
-        if state[LAST_DISTANCE] < distance < best_distance:
+        if state.last_distance < distance < best_distance:
             best_distance, nearest_index = distance, i
-    state[LAST_DISTANCE] = best_distance
+    state.last_distance = best_distance
     return nearest_index
 
 
 @subroutine
-def advance_attempt(ints, floats, state, options, report, starts):
+def advance_attempt(problem, starts):
     """End an attempt, store it if it is the best, and begin the next attempt; return False if no attempt follows."""
-    best_cost, x, best_x = ints[AT_BEST_COST], ints[AT_X], ints[AT_BEST_X]
-    is_success = has_succeeded(ints, floats, state, options, report)
-    if is_success or is_better(ints, floats, state, options, report) or state[ATTEMPT] == 0.0:
-        copy_x(ints, floats, x, best_x)
-        for s in range(ints[N_STAGES]):
-            stage_report = FIRST_STAGE_REPORT + STAGE_REPORT_FLOATS * s
-            floats[best_cost + s] = (
-                0.0 if report[stage_report + STAGE_STATUS] == CONVERGED else report[stage_report + STAGE_COST]
-            )
-    state[ATTEMPT] += 1.0
-    if is_success or state[MAY_ABANDON] == 0.0:
-        write_report(ints, floats, state, options, report, is_success)
+    state = problem.state
+    best_cost, x, best_x = problem.best_cost, problem.x, problem.best_x
+    is_success = has_succeeded(problem)
+    if is_success or is_better(problem) or state.attempt == 0:
+        copy_x(problem, x, best_x)
+        for s in range(problem.stage_count):
+            stage_report = problem.stage_reports[s]
+            best_cost[s] = 0.0 if stage_report.status == CONVERGED else stage_report.cost
+    state.attempt += 1
+    if is_success or not state.may_abandon:
+        write_report(problem, is_success)
         return False
-    if state[ATTEMPT] <= starts.shape[0]:
-        start_index = int(state[ATTEMPT]) - 1
-        if start_index < MAX_RANKED_STARTS and starts.shape[1] > ints[N_Q]:
-            start_index = nearest_start(ints, floats, state, starts, start_index)
-        load_restart(ints, floats, starts[start_index])
+    if state.attempt <= starts.shape[0]:
+        start_index = state.attempt - 1
+        if start_index < MAX_RANKED_STARTS and starts.shape[1] > problem.nq:
+            start_index = nearest_start(problem, starts, start_index)
+        load_restart(problem, starts[start_index])
     else:  # no attempt has succeeded: continue the best attempt until it converges to a minimum
-        state[MAY_ABANDON] = 0.0
-        state[ATTEMPT] -= 1.0  # this continuation does not count as an attempt
-        copy_x(ints, floats, best_x, x)
-    begin_attempt(ints, floats, state, options, report)
+        state.may_abandon = False
+        state.attempt -= 1  # this continuation does not count as an attempt
+        copy_x(problem, best_x, x)
+    begin_attempt(problem)
     return True
 
 
@@ -345,11 +331,11 @@ levels) the numbers of iterations with both values agree to 1 in 1,000."""
 
 
 @subroutine
-def count_independent_columns(ints):
+def count_independent_columns(problem):
     """Return the number of independent columns."""
-    independent_count = ints[RUNTIME_ZERO]
-    for v in range(ints[N_COLUMNS]):
-        if ints[ints[AT_PIVOT_ROW] + v] == NO_INDEX:
+    independent_count = problem.runtime_zero
+    for v in range(problem.column_count):
+        if problem.pivot_row[v] == NO_INDEX:
             independent_count += 1
     return independent_count
 
@@ -360,7 +346,7 @@ def search(ints, floats, target, q0, starts, q):
 
     Args:
         ints, floats: the packed problem (`problem_layout.py`).
-        target: (4, 4), m, replaces the target of the block `TARGET_BLOCK`; (0, 4) leaves all targets unchanged.
+        target: (4, 4), m, replaces the target of the block `target_block`; (0, 4) leaves all targets unchanged.
         q0: (nq,), the first start; m, rad and quaternions (wxyz).
         starts: (k, nq) or (k, nq + 12), further starts. The last 12 numbers of a row are the world pose of the goal's
             frame B; with them, the starts nearest to the target are tried first.
@@ -369,110 +355,94 @@ def search(ints, floats, target, q0, starts, q):
     Returns:
         DONE; NEEDS_PYTHON_FUNCTIONS or PAUSED (call again to continue); BAD_TARGET or BAD_START.
     """
-    x, trial, stages = ints[AT_X], ints[AT_TRIAL], ints[AT_STAGES]
-    state, options, report = floats[ints[AT_STATE] :], floats[ints[AT_OPTIONS] :], floats[ints[AT_REPORT] :]
-    if state[IS_RESUMED] == 0.0:
-        if target.shape[0] == 4 and not write_target(ints, floats, target):
+    problem = open_problem(ints, floats)
+    state, options = problem.state, problem.options
+    x, trial, stages = problem.x, problem.trial, problem.stages
+    if not state.is_resumed:
+        if target.shape[0] == 4 and not write_target(problem, target):
             return BAD_TARGET
-        if not begin_first_attempt(ints, floats, state, options, report, q0, starts.shape[0]):
+        if not begin_first_attempt(problem, q0, starts.shape[0]):
             return BAD_START
-    state[IS_RESUMED] = 1.0
-    initial_iterations, result = state[ITERATIONS], ints[RUNTIME_ZERO] + DONE
+    state.is_resumed = True
+    initial_iterations, result = state.iterations, problem.runtime_zero + DONE
     while True:
-        stage, current_buffer = int(state[STAGE]), int(state[CURRENT_BUFFER])
-        if state[IS_EVALUATED] == 0.0:
+        stage, current_buffer = state.stage, state.current_buffer
+        if not state.is_evaluated:
             # in stage 0 the first level is evaluated too: the loops are usually closed, and stage 1 follows at once
-            last_stage = max(stage, min(1, ints[N_STAGES] - 1))
-            evaluate_residuals(
-                ints, floats, trial, 1 - current_buffer, ints[stages + STAGE_INTS * last_stage + SOFT_END]
-            )
-            state[EVALUATIONS] += 1
-            if ints[N_FUNCTIONS] > 0:
-                state[IS_EVALUATED] = 1.0
+            last_stage = max(stage, min(1, problem.stage_count - 1))
+            evaluate_residuals(problem, trial, 1 - current_buffer, stages[last_stage].soft_end)
+            state.evaluations += 1
+            if problem.function_count > 0:
+                state.is_evaluated = True
                 return NEEDS_PYTHON_FUNCTIONS
-        state[IS_EVALUATED] = 0.0
-        hard_end, soft_end = ints[stages + STAGE_INTS * stage + HARD_END], ints[stages + STAGE_INTS * stage + SOFT_END]
-        if state[PHASE] == PHASE_PROBING:
-            record_sample(
-                ints,
-                floats,
-                1 - current_buffer,
-                hard_end,
-                soft_end,
-                int(state[PROBED_COLUMN]),
-                int(state[INDEPENDENT_COUNT]),
-            )
-            state[PROBED_COLUMN] += 1
+        state.is_evaluated = False
+        hard_end, soft_end = stages[stage].hard_end, stages[stage].soft_end
+        if state.phase == PHASE_PROBING:
+            record_sample(problem, 1 - current_buffer, hard_end, soft_end, state.probed_column, state.independent_count)
+            state.probed_column += 1
             action = NEXT_PROBE
         else:
-            action = accept_or_reject_trial(ints, floats, state, options, report)
+            action = accept_or_reject_trial(problem)
         if action == NEXT_EVALUATION:
             continue
-        independent_count = ints[RUNTIME_ZERO]
+        independent_count = problem.runtime_zero
         while True:
             if action == NEXT_PROBE:
-                state[PROBED_COLUMN] = write_next_probe(
-                    ints, floats, int(state[PROBED_COLUMN]), int(state[INDEPENDENT_COUNT])
-                )
-                if state[PROBED_COLUMN] < state[INDEPENDENT_COUNT]:
+                state.probed_column = write_next_probe(problem, state.probed_column, state.independent_count)
+                if state.probed_column < state.independent_count:
                     break
-                action, independent_count = NEXT_STEP, int(state[INDEPENDENT_COUNT])
+                action, independent_count = NEXT_STEP, state.independent_count
             if action == NEXT_STAGE:
                 break
-            is_newton, current_buffer = action == NEXT_CLOSURE_STEP, int(state[CURRENT_BUFFER])
-            damping = state[RELATIVE_DAMPING] * state[COST] + MIN_DAMPING
-            if options[FIXED_DAMPING] > 0.0:
-                damping = options[FIXED_DAMPING] * state[RELATIVE_DAMPING] / options[START_DAMPING]
+            is_newton, current_buffer = action == NEXT_CLOSURE_STEP, state.current_buffer
+            damping = state.relative_damping * state.cost + MIN_DAMPING
+            if options.fixed_damping > 0.0:
+                damping = options.fixed_damping * state.relative_damping / options.start_damping
             step_origin, buffer = (trial, 1 - current_buffer) if is_newton else (x, current_buffer)
             uses_curvature, has_moved, poses_are_current = (
-                state[USES_CURVATURE] == 1.0,
-                state[HAS_MOVED],
-                state[POSES_ARE_CURRENT],
+                state.uses_curvature,
+                state.has_moved,
+                state.poses_are_current,
             )
-            may_probe, may_probe_early = (
-                uses_curvature and can_probe(ints, state, options, stage),
-                can_probe_early(ints, state, options),
-            )
-            damping_ratio = CURVATURE_DAMPING_RATIO if state[RELATIVE_DAMPING] <= options[START_DAMPING] else 1.0
+            may_probe, may_probe_early = uses_curvature and can_probe(problem, stage), can_probe_early(problem)
+            damping_ratio = CURVATURE_DAMPING_RATIO if state.relative_damping <= options.start_damping else 1.0
             cost, predicted_change, max_gradient, curvature = bounded_step(
-                ints, floats, options, step_origin, stage, buffer, damping, is_newton, uses_curvature, may_probe,
-                may_probe_early, independent_count, damping_ratio, has_moved, poses_are_current,
+                problem, step_origin, stage, buffer, damping, is_newton, uses_curvature, may_probe, may_probe_early,
+                independent_count, damping_ratio, has_moved, poses_are_current,
             )  # fmt: skip
             if is_newton:
                 break
-            state[HAS_MOVED], state[POSES_ARE_CURRENT] = 0.0, 0.0
+            state.has_moved, state.poses_are_current = False, False
             if curvature == CURVATURE_REQUESTED:
-                action, state[PHASE], state[PROBED_COLUMN], state[INDEPENDENT_COUNT] = (
+                action, state.phase, state.probed_column, state.independent_count = (
                     NEXT_PROBE,
                     PHASE_PROBING,
                     0,
-                    count_independent_columns(ints),
+                    count_independent_columns(problem),
                 )
-                state[USES_CURVATURE], state[CURVATURE_IS_NEW] = 1.0, 1.0
+                state.uses_curvature, state.curvature_is_new = True, True
                 continue
-            state[PHASE] = PHASE_STEP
-            independent_count = ints[RUNTIME_ZERO]
-            action = decide_step(ints, floats, state, options, report, cost, predicted_change, max_gradient, curvature)
+            state.phase = PHASE_STEP
+            independent_count = problem.runtime_zero
+            action = decide_step(problem, cost, predicted_change, max_gradient, curvature)
             if action != NEXT_RETRY:
-                state[ITERATIONS_IN_STAGE] += 1
-                state[ITERATIONS] += 1
+                state.iterations_in_stage += 1
+                state.iterations += 1
                 break
         if action == NEXT_STAGE:
-            if not advance_stage(ints, floats, state, options, report) and not advance_attempt(
-                ints, floats, state, options, report, starts
-            ):
+            if not advance_stage(problem) and not advance_attempt(problem, starts):
                 break
             continue
         if action == NEXT_EVALUATION:  # the step is a perturbation: the stage starts again at the trial
-            state[PHASE] = PHASE_START
-        apply_step(ints, floats, trial if action == NEXT_CLOSURE_STEP else x, trial, action != NEXT_PROBE)
-        if state[ITERATIONS] - initial_iterations >= options[ITERATIONS_PER_CALL]:
-            result = ints[RUNTIME_ZERO] + PAUSED
+            state.phase = PHASE_START
+        apply_step(problem, trial if action == NEXT_CLOSURE_STEP else x, trial, action != NEXT_PROBE)
+        if state.iterations - initial_iterations >= options.iterations_per_call:
+            result = problem.runtime_zero + PAUSED
             break
-    if ints[N_PASSIVE] > 0:
-        align_passive_joints(ints, floats, x)
+    if problem.passive_count > 0:
+        align_passive_joints(problem, x)
     if result == DONE:
-        state[IS_RESUMED] = 0.0
+        state.is_resumed = False
         for k in range(q.shape[0]):
-            q[k] = floats[x + k]
+            q[k] = x[k]
     return result

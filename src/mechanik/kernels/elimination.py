@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from .compiler import subroutine
 from .problem_layout import *
+from .tables import matrix_at
 
 MIN_PIVOT = 1e-7
 """Largest absolute entry that counts as zero; rows and columns are scaled to order 1. With a larger value, constraints
@@ -34,11 +35,11 @@ FEW_INDEPENDENT_COLUMNS = 24
 With more columns, the loops are over the nonzero entries only; this saves operations but needs a list of these entries.
 """
 FROM_REMAINING_ROWS = 1 << 40
-"""Added to the indices of remaining rows in `AT_PIVOT_ROW`, to distinguish them from the rows of blocks."""
+"""Added to the indices of remaining rows in `pivot_row`, to distinguish them from the rows of blocks."""
 
 
 @subroutine
-def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_newton):
+def eliminate(problem, stage, buffer, hard_end, stores_row_operations, is_newton):
     """Eliminate the hard rows: choose the dependent columns and compute the offset and Z.
 
     A column at a bound becomes dependent only if no other column is possible; it is then released.
@@ -47,7 +48,7 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
         stage: index of the stage.
         buffer: the buffer (0 or 1) of residuals and Jacobians.
         hard_end: number of hard blocks.
-        stores_row_operations: whether to store the row operations in `AT_ROW_COMBINATION`, for
+        stores_row_operations: whether to store the row operations in `row_combination`, for
             `curvature.find_multipliers`.
         is_newton: whether to compute only the offset: the step of the dependent columns if the independent columns do
             not move.
@@ -56,435 +57,350 @@ def eliminate(ints, floats, stage, buffer, hard_end, stores_row_operations, is_n
         The number of independent columns (0 with `is_newton` and hard rows), and the number of remaining rows.
     """
     elimination_order, pivot_row, independent_index, independent_column = (
-        ints[AT_ELIMINATION_ORDER],
-        ints[AT_PIVOT_ROW],
-        ints[AT_INDEPENDENT_INDEX],
-        ints[AT_INDEPENDENT_COLUMN],
+        problem.elimination_order,
+        problem.pivot_row,
+        problem.independent_index,
+        problem.independent_column,
     )
-    null_space_count, offset = ints[AT_NULL_SPACE_COUNT], ints[AT_OFFSET]
-    column_count = ints[N_COLUMNS]
+    null_space_count, offset = problem.null_space_count, problem.offset
+    column_count = problem.column_count
     for v in range(column_count):
-        ints[pivot_row + v] = NO_INDEX
-        floats[offset + v] = 0.0
-        ints[null_space_count + v] = 0
+        pivot_row[v] = NO_INDEX
+        offset[v] = 0.0
+        null_space_count[v] = 0
     if hard_end == 0:
         for k in range(column_count):
-            v = ints[elimination_order + k]
-            ints[independent_index + v] = k
-            ints[independent_column + k] = v
-        return column_count, ints[RUNTIME_ZERO]
-    remaining_count = ints[RUNTIME_ZERO]
+            v = elimination_order[k]
+            independent_index[v] = k
+            independent_column[k] = v
+        return column_count, problem.runtime_zero
+    remaining_count = problem.runtime_zero
     for b in range(hard_end):
-        reduce_block(ints, floats, stage, buffer, b, stores_row_operations)
-        remaining_count = collect_remaining_rows(ints, floats, b, remaining_count)
+        reduce_block(problem, stage, buffer, b, stores_row_operations)
+        remaining_count = collect_remaining_rows(problem, b, remaining_count)
     if remaining_count > 0:
-        reduce_remaining_rows(ints, floats, remaining_count)
-    n = ints[RUNTIME_ZERO]
+        reduce_remaining_rows(problem, remaining_count)
+    n = problem.runtime_zero
     if is_newton:
-        write_particular_step(ints, floats, hard_end, remaining_count)
+        write_particular_step(problem, hard_end, remaining_count)
         return n, remaining_count
     for k in range(column_count):
-        v = ints[elimination_order + k]
-        if ints[pivot_row + v] == NO_INDEX:
-            ints[independent_index + v] = n
-            ints[independent_column + n] = v
+        v = elimination_order[k]
+        if pivot_row[v] == NO_INDEX:
+            independent_index[v] = n
+            independent_column[n] = v
             n += 1
-    build_null_space_map(ints, floats, hard_end, remaining_count, n)
+    build_null_space_map(problem, hard_end, remaining_count, n)
     return n, remaining_count
 
 
 @subroutine
-def reduce_block(ints, floats, stage, buffer, b, stores_row_operations):
+def reduce_block(problem, stage, buffer, b, stores_row_operations):
     """Eliminate the rows of one block on the columns that no other hard block depends on."""
-    blocks, block_columns, slack, hard_block_count = (
-        ints[AT_BLOCKS],
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_SLACK],
-        ints[AT_HARD_BLOCK_COUNT],
-    )
-    bound_state, column_pivot_row, pivot_column, jacobian_table = (
-        ints[AT_BOUND_STATE],
-        ints[AT_PIVOT_ROW],
-        ints[AT_PIVOT_COLUMN],
-        ints[AT_JACOBIAN],
-    )
-    residual_table, held_residual, tableau, rhs = (
-        ints[AT_RESIDUAL],
-        ints[AT_HELD_RESIDUAL],
-        ints[AT_TABLEAU],
-        ints[AT_RHS],
-    )
-    block = blocks + BLOCK_INTS * b
-    m, width, first_jacobian, first_row, first_column = (
-        ints[block + ROW_COUNT],
-        ints[block + COLUMN_COUNT],
-        ints[block + FIRST_JACOBIAN],
-        ints[block + FIRST_ROW],
-        ints[block + FIRST_COLUMN],
-    )
-    jacobian, residual = jacobian_table + ints[N_JACOBIAN] * buffer, residual_table + ints[N_ROWS] * buffer
-    for k in range(m * width):
-        floats[tableau + first_jacobian + k] = floats[jacobian + first_jacobian + k]
-    for r in range(m):
-        floats[rhs + first_row + r] = floats[residual + first_row + r] - floats[held_residual + first_row + r]
-        ints[pivot_column + first_row + r] = NO_INDEX
-    row_combination = (
-        ints[AT_ROW_COMBINATION] + ints[MAX_BLOCK_ROWS] * first_row
-        if stores_row_operations
-        else ints[RUNTIME_ZERO] + NO_INDEX
-    )
+    bound_state, pivot_row, pivot_column = problem.bound_state, problem.pivot_row, problem.pivot_column
+    block_columns, block_count, rhs = problem.block_columns, problem.hard_block_count[stage], problem.rhs
+    jacobian, residual, held_residual = problem.jacobian[buffer], problem.residual[buffer], problem.held_residual
+    block = problem.blocks[b]
+    m, width, first_row, first_column = block.row_count, block.column_count, block.first_row, block.first_column
+    for k in range(block.first_jacobian, block.first_jacobian + m * width):
+        problem.tableau[k] = jacobian[k]
+    for r in range(first_row, first_row + m):
+        rhs[r] = residual[r] - held_residual[r]
+        pivot_column[r] = NO_INDEX
     if stores_row_operations:
-        for k in range(m * m):
-            floats[row_combination + k] = 1.0 if k % (m + 1) == 0 else 0.0
-    if ints[block + HAS_BANDS] == 1:  # a free slack solves its row and leaves the other columns unconstrained
+        row_combination = block_row_combination(problem, block)
         for r in range(m):
-            u = ints[slack + 2 * (first_row + r) + 1]
-            if u >= 0 and ints[bound_state + ints[block_columns + first_column + u]] == FREE:
-                solve_row_for_column(
-                    ints, floats, first_jacobian, width, m, first_row, first_column, r, u, row_combination
-                )
+            for k in range(m):
+                row_combination[r, k] = 1.0 if r == k else 0.0
+    if block.has_bands:  # a free slack solves its row and leaves the other columns unconstrained
+        for r in range(m):
+            u = problem.slacks[first_row + r].column
+            if u >= 0 and bound_state[block_columns[first_column + u]] == FREE:
+                solve_row_for_column(problem, block, r, u, stores_row_operations)
     # a candidate that becomes a pivot below stays in the list: it is zero in all rows that have no pivot yet
-    candidates, candidate_count = ints[AT_COLUMN_LIST], ints[RUNTIME_ZERO]
+    candidates, candidate_count = problem.column_list, problem.runtime_zero
     for u in range(width):
-        v = ints[block_columns + first_column + u]
-        if (
-            ints[hard_block_count + ints[N_COLUMNS] * stage + v] == 1
-            and ints[bound_state + v] == FREE
-            and ints[column_pivot_row + v] == NO_INDEX
-        ):
-            ints[candidates + candidate_count] = u
+        v = block_columns[first_column + u]
+        if block_count[v] == 1 and bound_state[v] == FREE and pivot_row[v] == NO_INDEX:
+            candidates[candidate_count] = u
             candidate_count += 1
+    tableau = matrix_at(problem.tableau, block.first_jacobian, m, width)
     for _ in range(m):
-        largest_entry, best_row, best_column = (
-            MIN_BLOCK_PIVOT,
-            ints[RUNTIME_ZERO] + NO_INDEX,
-            ints[RUNTIME_ZERO] + NO_INDEX,
-        )
+        no_index = problem.runtime_zero + NO_INDEX
+        largest_entry, best_row, best_column = MIN_BLOCK_PIVOT, no_index, no_index
         for r in range(m):
-            if ints[pivot_column + first_row + r] == NO_INDEX:
-                tableau_row = tableau + first_jacobian + r * width
+            if pivot_column[first_row + r] == NO_INDEX:
                 for k in range(candidate_count):
-                    entry = abs(floats[tableau_row + ints[candidates + k]])
+                    entry = abs(tableau[r, candidates[k]])
                     if entry > largest_entry:
-                        largest_entry, best_row, best_column = entry, r, ints[candidates + k]
+                        largest_entry, best_row, best_column = entry, r, candidates[k]
         if best_row == NO_INDEX:
             break
-        solve_row_for_column(
-            ints, floats, first_jacobian, width, m, first_row, first_column, best_row, best_column, row_combination
-        )
+        solve_row_for_column(problem, block, best_row, best_column, stores_row_operations)
 
 
 @subroutine
-def solve_row_for_column(ints, floats, first_jacobian, width, m, first_row, first_column, r, u, row_combination):
-    """Solve row r of a block for its column u, and subtract multiples of row r from the other rows of the block.
+def block_row_combination(problem, block):
+    """Return the row operations of the elimination of a block, (rows, rows), as a view of `row_combination`."""
+    m = block.row_count
+    return matrix_at(problem.row_combination, problem.max_block_rows * block.first_row, m, m)
 
-    The row operations are also applied to the matrix at `row_combination`, unless this offset is negative.
-    """
-    block_columns, pivot_row, pivot_column, tableau = (
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT_ROW],
-        ints[AT_PIVOT_COLUMN],
-        ints[AT_TABLEAU],
-    )
-    rhs = ints[AT_RHS]
-    ints[pivot_column + first_row + r] = u
-    ints[pivot_row + ints[block_columns + first_column + u]] = first_row + r
-    row_start = first_jacobian + r * width
-    inverse = 1.0 / floats[tableau + row_start + u]
+
+@subroutine
+def solve_row_for_column(problem, block, r, u, stores_row_operations):
+    """Solve row r of a block for its column u, and subtract multiples of row r from the other rows of the block."""
+    m, width, first_row = block.row_count, block.column_count, block.first_row
+    tableau, rhs = matrix_at(problem.tableau, block.first_jacobian, m, width), problem.rhs
+    row_combination = block_row_combination(problem, block)
+    problem.pivot_column[first_row + r] = u
+    problem.pivot_row[problem.block_columns[block.first_column + u]] = first_row + r
+    inverse = 1.0 / tableau[r, u]
     for k in range(width):
-        floats[tableau + row_start + k] *= inverse
-    floats[tableau + row_start + u] = 1.0
-    floats[rhs + first_row + r] *= inverse
-    if row_combination >= 0:
+        tableau[r, k] *= inverse
+    tableau[r, u] = 1.0
+    rhs[first_row + r] *= inverse
+    if stores_row_operations:
         for k in range(m):
-            floats[row_combination + r * m + k] *= inverse
+            row_combination[r, k] *= inverse
     for other_row in range(m):
-        other_start = first_jacobian + other_row * width
-        factor = floats[tableau + other_start + u]
+        factor = tableau[other_row, u]
         if other_row != r and factor != 0.0:
             for k in range(width):
-                floats[tableau + other_start + k] -= factor * floats[tableau + row_start + k]
-            floats[tableau + other_start + u] = 0.0
-            floats[rhs + first_row + other_row] -= factor * floats[rhs + first_row + r]
-            if row_combination >= 0:
+                tableau[other_row, k] -= factor * tableau[r, k]
+            tableau[other_row, u] = 0.0
+            rhs[first_row + other_row] -= factor * rhs[first_row + r]
+            if stores_row_operations:
                 for k in range(m):
-                    floats[row_combination + other_row * m + k] -= factor * floats[row_combination + r * m + k]
+                    row_combination[other_row, k] -= factor * row_combination[r, k]
 
 
 @subroutine
-def collect_remaining_rows(ints, floats, b, remaining_count):
-    """Copy the nonzero rows without pivot of a block to `AT_DENSE_ROWS`; return the new number of remaining rows."""
-    blocks, block_columns, pivot_column, remaining_pivot = (
-        ints[AT_BLOCKS],
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT_COLUMN],
-        ints[AT_REMAINING_PIVOT],
-    )
-    dense_rows, tableau, rhs = ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
-    block = blocks + BLOCK_INTS * b
-    m, width, first_jacobian, first_row, first_column = (
-        ints[block + ROW_COUNT],
-        ints[block + COLUMN_COUNT],
-        ints[block + FIRST_JACOBIAN],
-        ints[block + FIRST_ROW],
-        ints[block + FIRST_COLUMN],
-    )
-    column_count = ints[N_COLUMNS]
+def remaining_rows(problem, remaining_count):
+    """Return the remaining rows over all columns with their right-hand sides, (remaining, columns + 1), as a view."""
+    return matrix_at(problem.dense_rows, 0, remaining_count, problem.column_count + 1)
+
+
+@subroutine
+def collect_remaining_rows(problem, b, remaining_count):
+    """Copy the nonzero rows without pivot of a block to `dense_rows`; return the new number of remaining rows."""
+    block, column_count = problem.blocks[b], problem.column_count
+    m, width, first_row = block.row_count, block.column_count, block.first_row
+    tableau = matrix_at(problem.tableau, block.first_jacobian, m, width)
+    rows = remaining_rows(problem, remaining_count + m)
     for r in range(m):
-        ints[ints[AT_REMAINING_ROW] + first_row + r] = NO_INDEX
-        if ints[pivot_column + first_row + r] != NO_INDEX:
+        problem.remaining_row[first_row + r] = NO_INDEX
+        if problem.pivot_column[first_row + r] != NO_INDEX:
             continue
         largest_entry = 0.0
         for u in range(width):
-            largest_entry = max(largest_entry, abs(floats[tableau + first_jacobian + r * width + u]))
+            largest_entry = max(largest_entry, abs(tableau[r, u]))
         if largest_entry <= MIN_PIVOT:
             continue
-        row_start = remaining_count * (column_count + 1)
         for v in range(column_count):
-            floats[dense_rows + row_start + v] = 0.0
+            rows[remaining_count, v] = 0.0
         for u in range(width):
-            floats[dense_rows + row_start + ints[block_columns + first_column + u]] = floats[
-                tableau + first_jacobian + r * width + u
-            ]
-        floats[dense_rows + row_start + column_count] = floats[rhs + first_row + r]
-        ints[remaining_pivot + remaining_count] = NO_INDEX
-        ints[ints[AT_REMAINING_ROW] + first_row + r] = remaining_count
+            rows[remaining_count, problem.block_columns[block.first_column + u]] = tableau[r, u]
+        rows[remaining_count, column_count] = problem.rhs[first_row + r]
+        problem.remaining_pivot[remaining_count] = NO_INDEX
+        problem.remaining_row[first_row + r] = remaining_count
         remaining_count += 1
     return remaining_count
 
 
 @subroutine
-def reduce_remaining_rows(ints, floats, remaining_count):
+def reduce_remaining_rows(problem, remaining_count):
     """Eliminate the remaining rows of all blocks; a column at a bound becomes a pivot only if no other column can."""
-    bound_state, pivot_row, remaining_pivot, dense_rows = (
-        ints[AT_BOUND_STATE],
-        ints[AT_PIVOT_ROW],
-        ints[AT_REMAINING_PIVOT],
-        ints[AT_DENSE_ROWS],
-    )
-    column_count = ints[N_COLUMNS]
-    row_length = column_count + 1
+    bound_state, remaining_pivot, column_count = problem.bound_state, problem.remaining_pivot, problem.column_count
+    rows = remaining_rows(problem, remaining_count)
     for allows_bounds in range(2):
         for _ in range(remaining_count):
-            largest_entry, best_row, best_column = (
-                MIN_PIVOT,
-                ints[RUNTIME_ZERO] + NO_INDEX,
-                ints[RUNTIME_ZERO] + NO_INDEX,
-            )
+            no_index = problem.runtime_zero + NO_INDEX
+            largest_entry, best_row, best_column = MIN_PIVOT, no_index, no_index
             for r in range(remaining_count):
-                if ints[remaining_pivot + r] == NO_INDEX:
+                if remaining_pivot[r] == NO_INDEX:
                     for v in range(column_count):
-                        entry = abs(floats[dense_rows + r * row_length + v])
+                        entry = abs(rows[r, v])
                         if entry > largest_entry and (
-                            ints[bound_state + v] == FREE or (allows_bounds == 1 and ints[bound_state + v] != LOCKED)
+                            bound_state[v] == FREE or (allows_bounds == 1 and bound_state[v] != LOCKED)
                         ):
                             largest_entry, best_row, best_column = entry, r, v
             if best_row == NO_INDEX:
                 break
-            ints[bound_state + best_column] = FREE
-            ints[remaining_pivot + best_row] = best_column
-            ints[pivot_row + best_column] = FROM_REMAINING_ROWS + best_row
-            inverse = 1.0 / floats[dense_rows + best_row * row_length + best_column]
-            for k in range(row_length):
-                floats[dense_rows + best_row * row_length + k] *= inverse
-            floats[dense_rows + best_row * row_length + best_column] = 1.0
+            bound_state[best_column] = FREE
+            remaining_pivot[best_row] = best_column
+            problem.pivot_row[best_column] = FROM_REMAINING_ROWS + best_row
+            inverse = 1.0 / rows[best_row, best_column]
+            for k in range(column_count + 1):
+                rows[best_row, k] *= inverse
+            rows[best_row, best_column] = 1.0
             for r in range(remaining_count):
-                factor = floats[dense_rows + r * row_length + best_column]
+                factor = rows[r, best_column]
                 if r != best_row and factor != 0.0:
-                    for k in range(row_length):
-                        floats[dense_rows + r * row_length + k] -= (
-                            factor * floats[dense_rows + best_row * row_length + k]
-                        )
-                    floats[dense_rows + r * row_length + best_column] = 0.0
+                    for k in range(column_count + 1):
+                        rows[r, k] -= factor * rows[best_row, k]
+                    rows[r, best_column] = 0.0
 
 
 @subroutine
-def write_particular_step(ints, floats, hard_end, remaining_count):
-    """Write the step of the dependent columns for a zero step of the independent columns to `AT_OFFSET`."""
-    blocks, block_columns, pivot_row, pivot_column = (
-        ints[AT_BLOCKS],
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT_ROW],
-        ints[AT_PIVOT_COLUMN],
-    )
-    offset, dense_rows, tableau, rhs = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_TABLEAU], ints[AT_RHS]
-    row_length = ints[N_COLUMNS] + 1
+def write_particular_step(problem, hard_end, remaining_count):
+    """Write the step of the dependent columns for a zero step of the independent columns to `offset`."""
+    block_columns, pivot_row, pivot_column = problem.block_columns, problem.pivot_row, problem.pivot_column
+    offset, rows = problem.offset, remaining_rows(problem, remaining_count)
     for r in range(remaining_count):
-        if ints[ints[AT_REMAINING_PIVOT] + r] != NO_INDEX:
-            floats[offset + ints[ints[AT_REMAINING_PIVOT] + r]] = -floats[dense_rows + r * row_length + row_length - 1]
+        if problem.remaining_pivot[r] != NO_INDEX:
+            offset[problem.remaining_pivot[r]] = -rows[r, problem.column_count]
     for b in range(hard_end):
-        block = blocks + BLOCK_INTS * b
-        width, first_row, first_column = ints[block + COLUMN_COUNT], ints[block + FIRST_ROW], ints[block + FIRST_COLUMN]
-        for r in range(ints[block + ROW_COUNT]):
-            if ints[pivot_column + first_row + r] == NO_INDEX:
+        block = problem.blocks[b]
+        width, first_row, first_column = block.column_count, block.first_row, block.first_column
+        tableau = matrix_at(problem.tableau, block.first_jacobian, block.row_count, width)
+        for r in range(block.row_count):
+            if pivot_column[first_row + r] == NO_INDEX:
                 continue
-            constant = -floats[rhs + first_row + r]
+            constant = -problem.rhs[first_row + r]
             if remaining_count > 0:
-                tableau_row = tableau + ints[block + FIRST_JACOBIAN] + r * width
                 for u in range(width):
-                    v = ints[block_columns + first_column + u]
-                    if ints[pivot_row + v] >= FROM_REMAINING_ROWS:
-                        constant -= floats[tableau_row + u] * floats[offset + v]
-            floats[offset + ints[block_columns + first_column + ints[pivot_column + first_row + r]]] = constant
+                    v = block_columns[first_column + u]
+                    if pivot_row[v] >= FROM_REMAINING_ROWS:
+                        constant -= tableau[r, u] * offset[v]
+            offset[block_columns[first_column + pivot_column[first_row + r]]] = constant
 
 
 @subroutine
-def build_null_space_map(ints, floats, hard_end, remaining_count, n):
+def build_null_space_map(problem, hard_end, remaining_count, n):
     """Compute the offset and the sparse rows of Z, first from the remaining rows, then from the rows of the blocks."""
-    blocks, block_columns, pivot_row, independent_index = (
-        ints[AT_BLOCKS],
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT_ROW],
-        ints[AT_INDEPENDENT_INDEX],
-    )
+    block_columns, pivot_row, independent_index = problem.block_columns, problem.pivot_row, problem.independent_index
     # `is_listed`: for each independent index, 1 if it is in `column_list`; its position is not needed here
-    independent_column, is_listed, column_list, null_space_count = (
-        ints[AT_INDEPENDENT_COLUMN],
-        ints[AT_LIST_POSITION],
-        ints[AT_COLUMN_LIST],
-        ints[AT_NULL_SPACE_COUNT],
+    independent_column, is_listed, column_list = (
+        problem.independent_column,
+        problem.list_position,
+        problem.column_list,
     )
-    null_space_start, null_space_index, pivot_column, remaining_pivot = (
-        ints[AT_NULL_SPACE_START],
-        ints[AT_NULL_SPACE_INDEX],
-        ints[AT_PIVOT_COLUMN],
-        ints[AT_REMAINING_PIVOT],
+    null_space_count, null_space_start, null_space_index, Z = (
+        problem.null_space_count,
+        problem.null_space_start,
+        problem.null_space_index,
+        problem.null_space,
     )
-    offset, dense_rows, Z, tableau = ints[AT_OFFSET], ints[AT_DENSE_ROWS], ints[AT_NULL_SPACE], ints[AT_TABLEAU]
-    # `z_row` is scratch memory: the row of Z, over all independent columns
-    rhs, z_row = ints[AT_RHS], ints[AT_REDUCED_STEP]
-    column_count = ints[N_COLUMNS]
+    pivot_column, offset, rhs, rows = (
+        problem.pivot_column,
+        problem.offset,
+        problem.rhs,
+        remaining_rows(problem, remaining_count),
+    )
+    z_row = problem.reduced_step  # scratch memory: the row of Z, over all independent columns
     total_entry_count = 0
     for r in range(remaining_count):
-        v = ints[remaining_pivot + r]
+        v = problem.remaining_pivot[r]
         if v == NO_INDEX:
             continue
-        floats[offset + v] = -floats[dense_rows + r * (column_count + 1) + column_count]
-        ints[null_space_start + v] = total_entry_count
+        offset[v] = -rows[r, problem.column_count]
+        null_space_start[v] = total_entry_count
         if n <= FEW_INDEPENDENT_COLUMNS:
             # `write_null_space_row` reads the entries of the independent columns at the start of the dense row
             for i in range(n):
-                floats[z_row + i] = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
+                z_row[i] = rows[r, independent_column[i]]
             for i in range(n):
-                floats[dense_rows + r * (column_count + 1) + i] = floats[z_row + i]
-                if floats[z_row + i] != 0.0:
-                    ints[null_space_index + total_entry_count] = i
-                    floats[Z + total_entry_count] = -floats[z_row + i]
+                rows[r, i] = z_row[i]
+                if z_row[i] != 0.0:
+                    null_space_index[total_entry_count] = i
+                    Z[total_entry_count] = -z_row[i]
                     total_entry_count += 1
-            ints[null_space_count + v] = total_entry_count - ints[null_space_start + v]
+            null_space_count[v] = total_entry_count - null_space_start[v]
             continue
         for i in range(n):
-            factor = floats[dense_rows + r * (column_count + 1) + ints[independent_column + i]]
+            factor = rows[r, independent_column[i]]
             if factor != 0.0:
-                ints[null_space_index + total_entry_count] = i
-                floats[Z + total_entry_count] = -factor
+                null_space_index[total_entry_count] = i
+                Z[total_entry_count] = -factor
                 total_entry_count += 1
-        ints[null_space_count + v] = total_entry_count - ints[null_space_start + v]
+        null_space_count[v] = total_entry_count - null_space_start[v]
     for i in range(n):
-        ints[is_listed + i] = 0
-        floats[z_row + i] = 0.0
+        is_listed[i] = 0
+        z_row[i] = 0.0
     for b in range(hard_end):
-        block = blocks + BLOCK_INTS * b
-        m, width, first_jacobian, first_row, first_column = (
-            ints[block + ROW_COUNT],
-            ints[block + COLUMN_COUNT],
-            ints[block + FIRST_JACOBIAN],
-            ints[block + FIRST_ROW],
-            ints[block + FIRST_COLUMN],
-        )
-        for r in range(m):
-            if ints[pivot_column + first_row + r] == NO_INDEX:
+        block = problem.blocks[b]
+        width, first_row, first_column = block.column_count, block.first_row, block.first_column
+        tableau = matrix_at(problem.tableau, block.first_jacobian, block.row_count, width)
+        for r in range(block.row_count):
+            if pivot_column[first_row + r] == NO_INDEX:
                 continue
-            v = ints[block_columns + first_column + ints[pivot_column + first_row + r]]
-            constant, entry_count = -floats[rhs + first_row + r], ints[RUNTIME_ZERO]
+            v = block_columns[first_column + pivot_column[first_row + r]]
+            constant, entry_count = -rhs[first_row + r], problem.runtime_zero
             if n <= FEW_INDEPENDENT_COLUMNS:
                 total_entry_count = write_null_space_row(
-                    ints, floats, first_jacobian + r * width, width, first_column, v, constant, n, total_entry_count
+                    problem, tableau[r], first_column, v, constant, n, total_entry_count
                 )
                 continue
             for u in range(width):
-                factor, other_column = (
-                    floats[tableau + first_jacobian + r * width + u],
-                    ints[block_columns + first_column + u],
-                )
+                factor, other_column = tableau[r, u], block_columns[first_column + u]
                 if factor == 0.0 or other_column == v:
                     continue
-                if ints[pivot_row + other_column] == NO_INDEX:
-                    entry_count = add_null_space_entry(
-                        ints, floats, ints[independent_index + other_column], -factor, entry_count
-                    )
-                elif ints[pivot_row + other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
-                    constant -= factor * floats[offset + other_column]
+                if pivot_row[other_column] == NO_INDEX:
+                    entry_count = add_null_space_entry(problem, independent_index[other_column], -factor, entry_count)
+                elif pivot_row[other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
+                    constant -= factor * offset[other_column]
                     for k in range(
-                        ints[null_space_start + other_column],
-                        ints[null_space_start + other_column] + ints[null_space_count + other_column],
+                        null_space_start[other_column], null_space_start[other_column] + null_space_count[other_column]
                     ):
-                        entry_count = add_null_space_entry(
-                            ints, floats, ints[null_space_index + k], -factor * floats[Z + k], entry_count
-                        )
-            floats[offset + v] = constant
-            ints[null_space_start + v] = total_entry_count
+                        entry_count = add_null_space_entry(problem, null_space_index[k], -factor * Z[k], entry_count)
+            offset[v] = constant
+            null_space_start[v] = total_entry_count
             for k in range(entry_count):
-                i = ints[column_list + k]
-                ints[null_space_index + total_entry_count] = i
-                floats[Z + total_entry_count] = floats[z_row + i]
-                floats[z_row + i] = 0.0
-                ints[is_listed + i] = 0
+                i = column_list[k]
+                null_space_index[total_entry_count] = i
+                Z[total_entry_count] = z_row[i]
+                z_row[i] = 0.0
+                is_listed[i] = 0
                 total_entry_count += 1
-            ints[null_space_count + v] = entry_count
+            null_space_count[v] = entry_count
 
 
 @subroutine
-def write_null_space_row(ints, floats, row_start, width, first_column, v, constant, n, total_entry_count):
+def write_null_space_row(problem, row, first_column, v, constant, n, total_entry_count):
     """Write the row of Z and the offset of column v; return the new number of entries of Z.
 
     The loops are over all independent columns; `FEW_INDEPENDENT_COLUMNS` limits their number.
 
     Args:
-        row_start: offset of the row in the table `tableau`.
+        row: the row of v in the tableau of a block, over the columns of the block, which begin at `first_column`.
         constant: offset of column v, without the offsets of other dependent columns in the row.
         total_entry_count: number of entries of Z before this row.
     """
-    block_columns, pivot_row, independent_index, z_row = (
-        ints[AT_BLOCK_COLUMNS],
-        ints[AT_PIVOT_ROW],
-        ints[AT_INDEPENDENT_INDEX],
-        ints[AT_REDUCED_STEP],  # scratch memory: the row of Z, over all independent columns
-    )
+    block_columns, pivot_row, independent_index = problem.block_columns, problem.pivot_row, problem.independent_index
+    z_row = problem.reduced_step  # scratch memory: the row of Z, over all independent columns
     for i in range(n):
-        floats[z_row + i] = 0.0
-    for u in range(width):
-        factor, other_column = floats[ints[AT_TABLEAU] + row_start + u], ints[block_columns + first_column + u]
+        z_row[i] = 0.0
+    for u in range(row.shape[0]):
+        factor, other_column = row[u], block_columns[first_column + u]
         if factor == 0.0 or other_column == v:
             continue
-        if ints[pivot_row + other_column] == NO_INDEX:
-            floats[z_row + ints[independent_index + other_column]] -= factor
-        elif ints[pivot_row + other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
-            constant -= factor * floats[ints[AT_OFFSET] + other_column]
-            dense_row = ints[AT_DENSE_ROWS] + (ints[pivot_row + other_column] - FROM_REMAINING_ROWS) * (
-                ints[N_COLUMNS] + 1
-            )
+        if pivot_row[other_column] == NO_INDEX:
+            z_row[independent_index[other_column]] -= factor
+        elif pivot_row[other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
+            constant -= factor * problem.offset[other_column]
+            remaining_index = pivot_row[other_column] - FROM_REMAINING_ROWS
+            dense_row = remaining_rows(problem, remaining_index + 1)[remaining_index]
             for i in range(n):
-                floats[z_row + i] += factor * floats[dense_row + i]
-    floats[ints[AT_OFFSET] + v] = constant
-    ints[ints[AT_NULL_SPACE_START] + v] = total_entry_count
+                z_row[i] += factor * dense_row[i]
+    problem.offset[v] = constant
+    problem.null_space_start[v] = total_entry_count
     for i in range(n):
-        if floats[z_row + i] != 0.0:
-            ints[ints[AT_NULL_SPACE_INDEX] + total_entry_count] = i
-            floats[ints[AT_NULL_SPACE] + total_entry_count] = floats[z_row + i]
+        if z_row[i] != 0.0:
+            problem.null_space_index[total_entry_count] = i
+            problem.null_space[total_entry_count] = z_row[i]
             total_entry_count += 1
-    ints[ints[AT_NULL_SPACE_COUNT] + v] = total_entry_count - ints[ints[AT_NULL_SPACE_START] + v]
+    problem.null_space_count[v] = total_entry_count - problem.null_space_start[v]
     return total_entry_count
 
 
 @subroutine
-def add_null_space_entry(ints, floats, i, value, entry_count):
-    """Add a value to entry i of a row of Z (in `AT_REDUCED_STEP`) and list i; return the number of listed entries."""
+def add_null_space_entry(problem, i, value, entry_count):
+    """Add a value to entry i of a row of Z (in `reduced_step`) and list i; return the number of listed entries."""
     # see `build_null_space_map` for `is_listed` and `z_row`
-    is_listed, column_list, z_row = ints[AT_LIST_POSITION], ints[AT_COLUMN_LIST], ints[AT_REDUCED_STEP]
-    if ints[is_listed + i] == 0:
-        ints[is_listed + i] = 1
-        ints[column_list + entry_count] = i
+    is_listed, column_list, z_row = problem.list_position, problem.column_list, problem.reduced_step
+    if is_listed[i] == 0:
+        is_listed[i] = 1
+        column_list[entry_count] = i
         entry_count += 1
-    floats[z_row + i] += value
+    z_row[i] += value
     return entry_count

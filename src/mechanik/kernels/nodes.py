@@ -1,13 +1,11 @@
 """Kinematic tree of a mechanism as a table of nodes; the pose of a node; a fast sine and cosine.
 
-Each node has a parent and one motion, of the kind `NODE_KIND`:
+Each node has a parent and one motion of a kind (REVOLUTE to FIXED):
 
     X_world_node = X_world_parent X_parent_joint motion(q)
 
-A node is a row of `NODE_FLOATS` floats: the fixed pose X_parent_joint, as R row by row and p in m (12 numbers);
-`NODE_RATIO` and `NODE_OFFSET`, with the motion ratio * q + offset (rad or m) of revolute and prismatic nodes; `PARENT`
-(-1 is the world); `NODE_KIND`; `FIRST_Q` and `FIRST_V`, the first indices of the joint in q and in v. All nodes are in
-one array, since each further array adds 0.05 us to a call from Python.
+A node is a row of floats, a `Node`. All nodes are in one array, since each further array adds 0.05 us to a call from
+Python.
 
 Revolute nodes rotate about z and prismatic nodes translate along z, so the rotation of X_parent_joint maps z onto the
 joint axis. The dofs of a node are motions about or along the axes of its pose X_world_node, so Jacobian columns follow
@@ -21,11 +19,35 @@ from __future__ import annotations
 import math
 
 from .compiler import inline
+from .tables import Record, integer, number, numbers
 
 REVOLUTE, PRISMATIC, TRANSLATION, SPHERICAL, FIXED = 0, 1, 2, 3, 4
 """Node kinds: rotation about z; translation along z; translation xyz; unit quaternion wxyz; no motion."""
 
-NODE_RATIO, NODE_OFFSET, PARENT, NODE_KIND, FIRST_Q, FIRST_V, NODE_FLOATS = 12, 13, 14, 15, 16, 17, 18
+
+class Node(Record):
+    """A node, whose parent is -1 for the world.
+
+    Attributes:
+        X_parent_joint: the fixed pose: R row by row, then p in m.
+        ratio, offset: the motion of revolute and prismatic nodes is ratio * q + offset (rad or m).
+        parent: the parent node.
+        kind: the kind of its motion.
+        first_q, first_v: first indices of the joint in q and in v.
+    """
+
+    X_parent_joint = numbers(12)
+    ratio = number()
+    offset = number()
+    parent = integer()
+    kind = integer()
+    first_q = integer()
+    first_v = integer()
+
+
+NODE_RATIO, NODE_OFFSET, PARENT = Node.ratio.offset, Node.offset.offset, Node.parent.offset
+NODE_KIND, FIRST_Q, FIRST_V, NODE_FLOATS = Node.kind.offset, Node.first_q.offset, Node.first_v.offset, Node.size
+"""Columns of an array of nodes (n, NODE_FLOATS)."""
 
 Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = FIRST_Q, FIRST_V
 """Entries of the fixed node that ends a chain: the length of q; 1 if the chain has no TRANSLATION or SPHERICAL node."""

@@ -1,7 +1,6 @@
 """Memory layout of an inverse kinematics problem for the general solver kernel.
 
-All tables are in two arrays, one of integers and one of floats, since each array adds 0.05 us to a call from Python.
-`INT_TABLES` and `FLOAT_TABLES` list the tables. A problem has
+`ProblemTables` declares all tables, and the records in them (see `tables.py`). A problem has
 
 - nodes (`nodes.py`), in topological order, and x, the variables: q, then the dofs of closing joints that have nodes,
   then the slack variables of bands (see below);
@@ -11,8 +10,8 @@ All tables are in two arrays, one of integers and one of floats, since each arra
 - blocks of residual rows. Most blocks are the relation of a frame B to a frame A (the kinds are those of
   `objectives.relation.RelationKind`). A block has a dense Jacobian over the columns that it depends on; each of its
   `terms` is the contribution of one axis of one node to one of these columns;
-- stages: the blocks below `HARD_END` of a stage are its hard constraints; the solver minimises the sum of squares of
-  its soft residuals, the blocks from `HARD_END` to `SOFT_END` - 1.
+- stages: the blocks below `hard_end` of a stage are its hard constraints; the solver minimises the sum of squares of
+  its soft residuals, the blocks from `hard_end` to `soft_end` - 1.
 
 Residuals are weighted; lengths are in length units of the mechanism. A residual with a band, an interval of values that
 count as zero, has a slack variable in x. The bounds of the slack are those of the band, the residual becomes
@@ -20,15 +19,32 @@ weight * (value - slack), and the scale of the slack's column is 1 / weight, so 
 
 The kernels use these letters for indices: b block, r row (within its block or the problem), u column within a block, v
 column of the problem, k index in x, s stage, t term, i and k independent columns (`elimination.py`). m is the number of
-rows of a block (`width` is the number of its columns), n the number of independent columns. A name of a table, such as
-`scale`, is the offset of the table in `ints` or `floats`: the scale of column v is `floats[scale + v]`. The residuals
-and the Jacobians have two buffers, 0 and 1: one for the accepted x and one for the trial.
+rows of a block (`width` is the number of its columns), n the number of independent columns. The residuals and the
+Jacobians have two buffers, 0 and 1: one for the accepted x and one for the trial.
 
-Matrices are stored row by row: entry (i, k) of a matrix with n columns at the offset H is `floats[H + i * n + k]`. A'
-is the transpose of A.
+Matrices are stored row by row: in a matrix M with n columns whose number is not known in advance, entry (i, k) is
+`M[i * n + k]`. A' is the transpose of A.
 """
 
 from __future__ import annotations
+
+from .nodes import Node
+from .state_layout import Options, SearchReport, SearchState, StageReport
+from .tables import (
+    Record,
+    Size,
+    Tables,
+    flag,
+    float_record,
+    float_records,
+    floats,
+    int_records,
+    integer,
+    ints,
+    number,
+    numbers,
+    opener,
+)
 
 # kinds of blocks, with the values of objectives.relation.RelationKind
 (
@@ -45,201 +61,291 @@ from __future__ import annotations
     TERRAIN_HEIGHT,
 ) = range(11)
 
-# integers of a block
-(BLOCK_KIND, ROW_MASK, ROW_COUNT, FIRST_ROW, NODE_A, NODE_B, COLUMN_COUNT, FIRST_COLUMN, FIRST_JACOBIAN, TERM_COUNT,
- FIRST_TERM, X_INDEX, IN_WORLD, FIRST_MASS, MASS_COUNT, HAS_BANDS) = range(16)  # fmt: skip
-"""Integers of a block.
-
-ROW_MASK: the rows that count. Bits 0 to 2 are the position part of the residual, bits 3 to 5 the rotation part. POSE
-and AXIS have both parts; COSINE (bit 3) and PYTHON_FUNCTION (no bits) have only a rotation part, the other kinds only a
-position part, whatever their unit.
-ROW_COUNT, COLUMN_COUNT, TERM_COUNT: numbers of rows, columns and terms.
-FIRST_ROW, FIRST_COLUMN, FIRST_JACOBIAN, FIRST_TERM, FIRST_MASS: first index in the tables `residual`, `block_columns`,
-`jacobian`, `terms` and `masses`.
-NODE_A, NODE_B: the nodes of the frames A and B; -1 for the world. If no residual depends on the pose of the last common
-ancestor of all frames, this ancestor replaces the world. X_INDEX: index in x of a joint's value or quaternion.
-IN_WORLD: 1 if the residuals are along axes C that are fixed in the world; 0 if they are along the axes of A.
-MASS_COUNT: number of masses, or of polynomials of a joint constraint. HAS_BANDS: 1 if a row has a band."""
-BLOCK_INTS = 16
-# of JOINT_VALUE and SPHERICAL_ROTATION: first column of the joint within the block; -1 if it has no column
-FIRST_JOINT_COLUMN = FIRST_MASS
-FIRST_COEFFICIENT = FIRST_MASS  # of JOINT_CONSTRAINT and TERRAIN_HEIGHT: first index in the table `coefficients`
-
-# floats of a block: frames A and B in their nodes (12 each), axes C (9), squared tolerances of the position part and of
-# the rotation part (ROW_MASK), weighted. JOINT_VALUE, SPHERICAL_ROTATION and JOINT_CONSTRAINT have their target instead
-# of the frames: a joint value, a quaternion wxyz, a constant
-FRAME_A, FRAME_B, AXES_C, POSITION_TOLERANCE2, ROTATION_TOLERANCE2 = 0, 12, 24, 33, 34
-BLOCK_FLOATS = 36
-
-# integers of a term: node, axis of the node, 1 for a rotation, column within the block, frames that the node moves
-TERM_NODE, TERM_AXIS, TERM_IS_ROTATION, TERM_COLUMN, TERM_SIDE = range(5)
-TERM_INTS = 5
-MOVES_A, MOVES_B = 1, 2  # bits of TERM_SIDE
-
-# integers of a stage; USES_DUAL_FORM: 1 for the dual form (`linear_systems.py`); CHAIN_BLOCK: the block of a chain with
-# exact second derivatives (`curvature.py`), -1 if there is none
-HARD_END, SOFT_END, IS_SOFT_OBJECTIVE, USES_DUAL_FORM, CHAIN_BLOCK = range(5)
-STAGE_INTS = 5
-
-(CLOSURE_TOLERANCE, MAX_ITERATIONS, START_DAMPING, GRADIENT_TOLERANCE, PERTURBATION_SIZE, MAX_ITERATIONS_IN_STAGE,
- ITERATIONS_PER_CALL, FIXED_DAMPING, STEP_TOLERANCE, MAX_ERROR, MAX_ANGLE_ERROR,
- USES_EIGENVALUES, MAX_PERTURBATIONS, PROGRESS_TOLERANCE) = range(14)  # fmt: skip
-"""Options of the solver.
-
-CLOSURE_TOLERANCE: largest absolute hard residual that counts as zero (rad, or length units of the mechanism).
-MAX_ITERATIONS: largest number of iterations of a stage. MAX_ITERATIONS_IN_STAGE: the same if the attempt may be
-abandoned. ITERATIONS_PER_CALL: number of iterations after which the kernel pauses.
-START_DAMPING: first damping of a stage, as a ratio of the cost. FIXED_DAMPING: first damping of each step, independent
-of the cost; only rejected trials increase it. 0: the damping is adapted.
-GRADIENT_TOLERANCE: largest reduced gradient of a stationary point, as a ratio of the square root of the cost.
-STEP_TOLERANCE: largest entry of a step, in units of a column, below which a stage ends; 0 if there is none.
-PERTURBATION_SIZE: size of a perturbation, in units of a column; 0: a stage ends at every stationary point.
-MAX_PERTURBATIONS: largest number of perturbations in a stage. Stage 0, which closes loops, may use larger values.
-MAX_ERROR, MAX_ANGLE_ERROR: lengths to which the position part and the rotation part of a block's residual are clipped
-(ROW_MASK), weighted; infinite if they are not clipped.
-USES_EIGENVALUES: 1 if linear systems are solved by eigenvalues.
-PROGRESS_TOLERANCE: a stage ends if the decrease of the cost that is still to be expected, as a ratio of the cost, is at
-most this; 0: never."""
-
-# active set, the state of a column: free, held at its upper or lower bound in this step, or locked
 FREE, ON_UPPER, ON_LOWER, LOCKED = range(4)
+"""Active set, the state of a column: free, held at its upper or lower bound in this step, or locked."""
+MOVES_A, MOVES_B = 1, 2
+"""Bits of `Term.side`."""
 
-# floats of a passive spherical joint, whose quaternion follows from the poses of two nodes (-1: see NODE_A): its parent
-# node, the node that its child is welded to, its index in x, its axes in the parent node and its axes in the welded
-# node (rotations of 9 numbers)
-PASSIVE_PARENT_NODE, PASSIVE_WELD_NODE, PASSIVE_X, PASSIVE_PARENT_AXES, PASSIVE_WELD_AXES = 0, 1, 2, 3, 12
-PASSIVE_FLOATS = 21
-
-MASS_FLOATS = 5  # node, fraction of the total mass, position in the node's frame
-
-# coefficients of a joint constraint, for each of its MASS_COUNT polynomials: index of the variable in x, its column
+# coefficients of a joint constraint, for each of its `mass_count` polynomials: index of the variable in x, its column
 # within the block (-1 if it has none), the degree n, and the factors of the powers 1 to n (from FIRST_FACTOR on).
 # coefficients of a height field: columns, rows, cell size, x and y of the first height, then all heights row by row
 FIRST_FACTOR = 3
 FIELD_COLUMNS, FIELD_ROWS, CELL_SIZE, FIELD_X, FIELD_Y, HEIGHTS = range(6)
 
-# the header: sizes, then the offset of each table
-SIZES = (
-    "nodes", "columns", "x", "blocks", "rows", "terms", "stages", "sphericals", "masses", "jacobian", "block_columns",
-    "max_block_rows", "q", "functions", "target_block", "runtime_zero", "hard_rows", "dual_rows", "square", "matrix",
-    "null_space_entries", "chain", "coefficients", "passive",
-)  # fmt: skip
-(N_NODES, N_COLUMNS, N_X, N_BLOCKS, N_ROWS, N_TERMS, N_STAGES, N_SPHERICAL, N_MASSES, N_JACOBIAN, N_BLOCK_COLUMNS,
- MAX_BLOCK_ROWS, N_Q, N_FUNCTIONS, TARGET_BLOCK, RUNTIME_ZERO, N_HARD_ROWS, N_DUAL_ROWS, N_SQUARE, N_MATRIX,
- N_NULL_SPACE_ENTRIES, N_CHAIN, N_COEFFICIENTS, N_PASSIVE) = range(24)  # fmt: skip
-"""Indices of the sizes in the header.
 
-`TARGET_BLOCK` is the block whose target a call may rewrite. `RUNTIME_ZERO` is always 0 but is read at run time: Numba
-gives literal numbers types of their own and would compile functions twice. `N_HARD_ROWS` is the largest number of hard
-rows, `N_DUAL_ROWS` the largest number of rows of a stage in dual form (`linear_systems.py`). `N_SQUARE`, `N_MATRIX` and
-`N_NULL_SPACE_ENTRIES` are table lengths: of a matrix over all columns (0 without such a matrix), of the largest system
-matrix, and of the sparse null space. `N_CHAIN` is the number of joints of the chain with exact second derivatives
-(`curvature.py`), `N_COEFFICIENTS` the number of coefficients of joint constraints and height fields, `N_PASSIVE` the
-number of passive spherical joints, whose quaternions are set after the solve (`descent.py`).
-"""
-FIRST_TABLE_OFFSET = 24
+class Block(Record):
+    """Structure of a block of residual rows.
 
-INT_TABLES = {
-    "blocks": "blocks * 16",
-    "terms": "terms * 5",
-    "block_columns": "block_columns",  # the columns of each block, block by block
-    "slack": "rows * 2",  # of each row, the index of its slack in x and in the columns of its block; -1 if none
-    "column_x": "columns",  # of each column, its index in x; -1 for spherical joints
-    "spherical": "sphericals * 2",  # of each spherical joint, its index in x and its first column
-    "stages": "stages * 5",
-    "hard_block_count": "stages * columns",  # number of hard blocks of a stage that depend on a column
-    "elimination_order": "columns",  # columns in few blocks come first
+    Attributes:
+        row_mask: the rows that count. Bits 0 to 2 are the position part of the residual, bits 3 to 5 the rotation part.
+            POSE and AXIS have both parts; COSINE (bit 3) and PYTHON_FUNCTION (no bits) have only a rotation part, the
+            other kinds only a position part, whatever their unit.
+        row_count, column_count, term_count: numbers of rows, columns and terms.
+        first_row, first_column, first_jacobian, first_term, first_mass: first index in `weight` and in a buffer of
+            `residual`, in `block_columns`, in a buffer of `jacobian`, in `terms` and in `masses`.
+        node_a, node_b: the nodes of the frames A and B; -1 for the world. If no residual depends on the pose of the
+            last common ancestor of all frames, this ancestor replaces the world.
+        x_index: index in x of a joint's value or quaternion.
+        in_world: whether the residuals are along axes C that are fixed in the world, or along the axes of A.
+        mass_count: number of masses, or of polynomials of a joint constraint.
+        has_bands: whether a row has a band.
+        first_joint_column: of JOINT_VALUE and SPHERICAL_ROTATION, the first column of the joint within the block; -1 if
+            it has no column.
+        first_coefficient: of JOINT_CONSTRAINT and TERRAIN_HEIGHT, the first index in `coefficients`.
+    """
+
+    kind = integer()
+    row_mask = integer()
+    row_count = integer()
+    first_row = integer()
+    node_a = integer()
+    node_b = integer()
+    column_count = integer()
+    first_column = integer()
+    first_jacobian = integer()
+    term_count = integer()
+    first_term = integer()
+    x_index = integer()
+    in_world = flag()
+    first_mass = integer()
+    mass_count = integer()
+    has_bands = flag()
+    first_joint_column = first_mass
+    first_coefficient = first_mass
+
+
+class BlockData(Record):
+    """Numbers of a block that targets may change.
+
+    Attributes:
+        frame_a, frame_b: frames A and B in their nodes.
+        axes_c: the axes C.
+        position_tolerance2, rotation_tolerance2: squared tolerances of the position part and of the rotation part
+            (`Block.row_mask`), weighted.
+        target: of JOINT_VALUE, SPHERICAL_ROTATION and JOINT_CONSTRAINT instead of the frames: a joint value, a
+            quaternion wxyz, a constant.
+    """
+
+    frame_a = numbers(12)
+    frame_b = numbers(12)
+    axes_c = numbers(9)
+    position_tolerance2 = number()
+    rotation_tolerance2 = number()
+    unused = number()
+    target = frame_a
+
+
+class Term(Record):
+    """Contribution of one axis of a node to a column of a block.
+
+    Attributes:
+        node: the node.
+        axis: axis of the node, 0 to 2.
+        is_rotation: whether the motion is a rotation.
+        column: column within the block.
+        side: the frames that the node moves: MOVES_A, MOVES_B or their sum.
+    """
+
+    node = integer()
+    axis = integer()
+    is_rotation = flag()
+    column = integer()
+    side = integer()
+
+
+class Stage(Record):
+    """Range of the blocks of a stage.
+
+    Attributes:
+        hard_end, soft_end: end of its hard blocks, which begin at block 0, and of its soft blocks.
+        is_soft_objective: whether success does not depend on the stage.
+        uses_dual_form: whether linear systems are solved in the dual form (`linear_systems.py`).
+        chain_block: the block of a chain with exact second derivatives (`curvature.py`); -1 if there is none.
+    """
+
+    hard_end = integer()
+    soft_end = integer()
+    is_soft_objective = flag()
+    uses_dual_form = flag()
+    chain_block = integer()
+
+
+class Slack(Record):
+    """Slack variable of a row: its index in x and its column within the block; -1 if the row has none."""
+
+    x = integer()
+    column = integer()
+
+
+class Spherical(Record):
+    """Spherical joint: index in x of its quaternion, and its first column."""
+
+    x = integer()
+    first_column = integer()
+
+
+class PassiveJoint(Record):
+    """Passive spherical joint, whose quaternion follows from the poses of two nodes.
+
+    Attributes:
+        parent_node: its parent node; -1 as in `Block.node_a`.
+        weld_node: the node that its child is welded to.
+        x: index in x of its quaternion.
+        parent_axes, weld_axes: its axes in the parent node and in the welded node, row by row.
+    """
+
+    parent_node = integer()
+    weld_node = integer()
+    x = integer()
+    parent_axes = numbers(9)
+    weld_axes = numbers(9)
+
+
+class Mass(Record):
+    """Mass of a link: its node, its share of the total mass, and its position in the frame of the node."""
+
+    node = integer()
+    share = number()
+    position = numbers(3)
+
+
+class ChainJoint(Record):
+    """Vectors u, v and w of a joint of a chain with exact second derivatives (`curvature.py`)."""
+
+    u = numbers(6)
+    v = numbers(6)
+    w = numbers(6)
+
+
+class ProblemTables(Tables):
+    """All tables of a problem.
+
+    `target_block` is the block whose target a call may rewrite. `runtime_zero` is always 0 but is read at run time:
+    Numba gives literal numbers types of their own and would compile functions twice. `hard_row_count` is the largest
+    number of hard rows, `dual_row_count` the largest number of rows of a stage in dual form (`linear_systems.py`).
+    `square_size`, `matrix_size` and `null_space_size` are table lengths: of a matrix over all columns (0 without such a
+    matrix), of the largest system matrix, and of the sparse null space. `chain_joint_count` is the number of joints of
+    the chain with exact second derivatives (`curvature.py`), `coefficient_count` the number of coefficients of joint
+    constraints and height fields, `passive_count` the number of passive spherical joints, whose quaternions are set
+    after the solve (`descent.py`).
+    """
+
+    node_count = Size()
+    column_count = Size()
+    x_count = Size()
+    block_count = Size()
+    row_count = Size()
+    term_count = Size()
+    stage_count = Size()
+    spherical_count = Size()
+    mass_count = Size()
+    jacobian_size = Size()
+    block_column_count = Size()
+    max_block_rows = Size()
+    nq = Size()
+    function_count = Size()
+    target_block = Size()
+    runtime_zero = Size()
+    hard_row_count = Size()
+    dual_row_count = Size()
+    square_size = Size()
+    matrix_size = Size()
+    null_space_size = Size()
+    chain_joint_count = Size()
+    coefficient_count = Size()
+    passive_count = Size()
+
+    blocks = int_records(Block, block_count)
+    terms = int_records(Term, term_count)
+    block_columns = ints(block_column_count)  # the columns of each block, block by block
+    slacks = int_records(Slack, row_count)
+    column_x = ints(column_count)  # of each column, its index in x; -1 for spherical joints
+    sphericals = int_records(Spherical, spherical_count)
+    stages = int_records(Stage, stage_count)
+    hard_block_count = ints(stage_count, column_count)  # number of hard blocks of a stage that depend on a column
+    elimination_order = ints(column_count)  # columns in few blocks come first
     # the tables below are workspace
-    "bound_state": "columns",  # active set: FREE, ON_UPPER, ON_LOWER or LOCKED
+    bound_state = ints(column_count)  # active set: FREE, ON_UPPER, ON_LOWER or LOCKED
     # of each dependent column, the row that is solved for it (`elimination.py`); -1 for independent columns
-    "pivot_row": "columns",
-    "independent_index": "columns",  # of each independent column, its index among the independent columns
-    "independent_column": "columns",  # the independent columns
-    "envelope": "columns",  # of each row of H, the first nonzero entry
+    pivot_row = ints(column_count)
+    independent_index = ints(column_count)  # of each independent column, its index among the independent columns
+    independent_column = ints(column_count)  # the independent columns
+    envelope = ints(column_count)  # of each row of H, the first nonzero entry
     # of each independent index, 1 + its position in `column_list` (in `elimination`, only 1); 0 if not listed
-    "list_position": "columns",
-    "column_list": "columns",  # scratch list of columns, such as the independent indices of a block
-    "was_released": "columns",  # 1 if a column was released from its bound in this step
-    "null_space_count": "columns",  # of each dependent column, the number of entries of its row of the null space Z
-    "null_space_start": "columns",  # of each dependent column, the first entry of its row of Z
-    "null_space_index": "null_space_entries",  # of each entry of Z, the independent index
-    "pivot_column": "rows",  # of each row, the column within its block that it is solved for; -1 if none
-    "remaining_pivot": "rows",  # of each remaining row, the column that it is solved for; -1 if none
-    "previous_columns": "columns",  # independent columns of the table `curvature`; -1 if it is discarded
-    "has_curvature": "columns",  # whether second derivatives of a column are known: 0 no, 1 yes, 2 new sample
-    "remaining_row": "rows",  # of each row, its index among the remaining rows; -1 if it is not among them
-}
-FLOAT_TABLES = {
-    "nodes": "nodes * 18",
-    "block_data": "blocks * 36",  # floats of the blocks
-    "term_factor": "terms",  # motion of the node per unit of the column: scale times joint ratio
-    "masses": "masses * 5",
-    "coefficients": "coefficients",  # of joint constraints and height fields
-    "passive": "passive * 21",  # spherical joints that are aligned after the solve
-    "weight": "rows",
-    "scale": "columns",  # change of x per unit of the column, rad or m
-    "lower": "columns",  # bounds of x, rad or m
-    "upper": "columns",
-    "options": "24",
+    list_position = ints(column_count)
+    column_list = ints(column_count)  # scratch list of columns, such as the independent indices of a block
+    was_released = ints(column_count)  # 1 if a column was released from its bound in this step
+    null_space_count = ints(column_count)  # of each dependent column, the number of entries of its row of Z
+    null_space_start = ints(column_count)  # of each dependent column, the first entry of its row of Z
+    null_space_index = ints(null_space_size)  # of each entry of the null space Z, the independent index
+    pivot_column = ints(row_count)  # of each row, the column within its block that it is solved for; -1 if none
+    remaining_pivot = ints(row_count)  # of each remaining row, the column that it is solved for; -1 if none
+    previous_columns = ints(column_count)  # independent columns of the table `curvature`; -1 if it is discarded
+    has_curvature = ints(column_count)  # whether second derivatives of a column are known: 0 no, 1 yes, 2 new sample
+    remaining_row = ints(row_count)  # of each row, its index among the remaining rows; -1 if it is not among them
+
+    nodes = floats(node_count, Node.size)  # each row is a `Node`
+    block_data = float_records(BlockData, block_count)
+    term_factor = floats(term_count)  # motion of the node per unit of the column: scale times joint ratio
+    masses = float_records(Mass, mass_count)
+    coefficients = floats(coefficient_count)  # of joint constraints and height fields
+    passive_joints = float_records(PassiveJoint, passive_count)  # aligned after the solve
+    weight = floats(row_count)
+    scale = floats(column_count)  # change of x per unit of the column, rad or m
+    lower = floats(column_count)  # bounds of x, rad or m
+    upper = floats(column_count)
+    options = float_record(Options)
     # the tables below are workspace
-    "state": "48",
-    "report": "8 + stages * 5",
-    "best_cost": "stages",  # cost of each stage in the best attempt
-    "poses": "nodes * 12",  # poses of the nodes in the world, or in the ancestor that replaces it (NODE_A)
-    "moments": "nodes * 4",  # mass and first moment of the subtree of each node, as fractions of the total mass
-    "jacobian": "jacobian * 2",  # two buffers: accepted x and trial
-    "residual": "rows * 2",  # two buffers
-    "held_residual": "rows",  # values at which hard residuals are held
-    "x": "x",  # accepted
-    "trial": "x",
-    "last_feasible": "x",  # the last accepted x with all hard residuals within tolerance, or the start of the stage
-    "before_perturbation": "x",  # x before the last perturbation
-    "best_x": "x",  # best x of all attempts
-    "step": "columns",
-    "offset": "columns",  # step of a dependent column for a zero step of the independent columns
-    "negative_gradient": "columns",  # negative reduced gradient of half the cost
-    "model_gradient": "columns",  # gradient of half the model after the step; also scratch memory
-    "reduced_jacobian": "max_block_rows * columns",  # Jacobian of a soft block over the independent columns
-    "block_residual": "rows",  # residual of a soft block after elimination
-    "H": "matrix",  # matrix of the linear system, replaced by its factors
-    "H0": "square",  # damped normal matrix over the independent columns, lower triangle
-    "dense_rows": "hard_rows * (columns + 1)",  # remaining rows over all columns, with right-hand side
-    "null_space": "null_space_entries",  # nonzero entries of Z
-    "tableau": "jacobian",  # Jacobians of the hard blocks during elimination
-    "rhs": "rows",  # right-hand sides of the hard rows during elimination
-    "reduced_step": "columns",  # step of the independent columns; also scratch memory
-    "curvature": "square",  # second derivatives that Gauss-Newton omits, as far as known
-    "extra_damping": "columns",  # damping factor of each column
+    state = float_record(SearchState)
+    report = float_record(SearchReport)
+    stage_reports = float_records(StageReport, stage_count)
+    best_cost = floats(stage_count)  # cost of each stage in the best attempt
+    poses = floats(node_count, 12)  # poses of the nodes in the world, or in the ancestor that replaces it
+    moments = floats(node_count, 4)  # mass and first moment of the subtree of each node, as shares of the total mass
+    jacobian = floats(2, jacobian_size)  # two buffers: accepted x and trial
+    residual = floats(2, row_count)  # two buffers
+    held_residual = floats(row_count)  # values at which hard residuals are held
+    x = floats(x_count)  # accepted
+    trial = floats(x_count)
+    # the last accepted x with all hard residuals within tolerance, or the start of the stage
+    last_feasible = floats(x_count)
+    before_perturbation = floats(x_count)  # x before the last perturbation
+    best_x = floats(x_count)  # best x of all attempts
+    step = floats(column_count)
+    offset = floats(column_count)  # step of a dependent column for a zero step of the independent columns
+    negative_gradient = floats(column_count)  # negative reduced gradient of half the cost
+    model_gradient = floats(column_count)  # gradient of half the model after the step; also scratch memory
+    reduced_jacobian = floats(max_block_rows * column_count)  # Jacobian of a soft block over the independent columns
+    block_residual = floats(row_count)  # residual of a soft block after elimination
+    H = floats(matrix_size)  # matrix of the linear system, replaced by its factors
+    H0 = floats(square_size)  # damped normal matrix over the independent columns, lower triangle
+    # remaining rows over all columns, with right-hand side; also the linear system of their multipliers
+    dense_rows = floats(hard_row_count * (column_count + hard_row_count + 1))
+    null_space = floats(null_space_size)  # nonzero entries of Z
+    tableau = floats(jacobian_size)  # Jacobians of the hard blocks during elimination
+    rhs = floats(row_count)  # right-hand sides of the hard rows during elimination
+    reduced_step = floats(column_count)  # step of the independent columns; also scratch memory
+    curvature = floats(square_size)  # second derivatives that Gauss-Newton omits, as far as known
+    extra_damping = floats(column_count)  # damping factor of each column
     # `negative_gradient` minus the gradient of the damping of dependent columns
-    "damped_negative_gradient": "columns",
-    "previous_negative_gradient": "columns",  # `negative_gradient` of the previous step
-    "previous_step": "columns",  # step of the independent columns in the previous step
-    "eigenvectors": "matrix",
-    "dual_rows": "dual_rows * columns",  # dual form: Jacobian rows over the independent columns
-    "dual_residual": "dual_rows",  # dual form: residuals of these rows
-    "dual_remainder": "dual_rows",  # dual form: residuals after the step
-    "diagonal": "columns",  # dual form and chains: damping plus squares of single-column rows
-    "negative_single_column_gradient": "columns",  # dual form and chains: negative gradient of single-column rows
-    "chain": "chain * 12",  # u and v of each joint of a chain (`curvature.py`)
-    "chain_w": "chain * 6",  # w of each joint of a chain
-    "chain_sums": "42",  # sums over the joints of a chain: a vector of 6 and the matrix P
-    "row_combination": "rows * max_block_rows",  # of each block, the matrix of the row operations of its elimination
-    "multiplier": "rows",  # Lagrange multipliers of the hard rows
-    "lagrangian_gradient": "columns",  # gradient of half the soft cost plus multipliers times hard residuals
-    "negative_curvature": "columns",  # a direction of negative curvature of the soft cost
-    "inverse_diagonal": "columns",  # 1 / diagonal (chains: 1 / pivot); 0 for columns that do not move freely
-}
-(
- AT_BLOCKS, AT_TERMS, AT_BLOCK_COLUMNS, AT_SLACK, AT_COLUMN_X, AT_SPHERICAL, AT_STAGES, AT_HARD_BLOCK_COUNT,
- AT_ELIMINATION_ORDER, AT_BOUND_STATE, AT_PIVOT_ROW, AT_INDEPENDENT_INDEX, AT_INDEPENDENT_COLUMN, AT_ENVELOPE,
- AT_LIST_POSITION, AT_COLUMN_LIST, AT_WAS_RELEASED, AT_NULL_SPACE_COUNT, AT_NULL_SPACE_START, AT_NULL_SPACE_INDEX,
- AT_PIVOT_COLUMN, AT_REMAINING_PIVOT, AT_PREVIOUS_COLUMNS, AT_HAS_CURVATURE, AT_REMAINING_ROW, AT_NODES,
- AT_BLOCK_DATA, AT_TERM_FACTOR, AT_MASSES, AT_COEFFICIENTS, AT_PASSIVE, AT_WEIGHT, AT_SCALE, AT_LOWER, AT_UPPER,
- AT_OPTIONS, AT_STATE, AT_REPORT, AT_BEST_COST, AT_POSES, AT_MOMENTS, AT_JACOBIAN, AT_RESIDUAL, AT_HELD_RESIDUAL,
- AT_X, AT_TRIAL, AT_LAST_FEASIBLE, AT_BEFORE_PERTURBATION, AT_BEST_X, AT_STEP, AT_OFFSET, AT_NEGATIVE_GRADIENT,
- AT_MODEL_GRADIENT, AT_REDUCED_JACOBIAN, AT_BLOCK_RESIDUAL, AT_H, AT_H0, AT_DENSE_ROWS, AT_NULL_SPACE, AT_TABLEAU,
- AT_RHS, AT_REDUCED_STEP, AT_CURVATURE, AT_EXTRA_DAMPING, AT_DAMPED_NEGATIVE_GRADIENT, AT_PREVIOUS_NEGATIVE_GRADIENT,
- AT_PREVIOUS_STEP, AT_EIGENVECTORS, AT_DUAL_ROWS, AT_DUAL_RESIDUAL, AT_DUAL_REMAINDER, AT_DIAGONAL,
- AT_NEGATIVE_SINGLE_COLUMN_GRADIENT, AT_CHAIN, AT_CHAIN_W, AT_CHAIN_SUMS, AT_ROW_COMBINATION, AT_MULTIPLIER,
- AT_LAGRANGIAN_GRADIENT, AT_NEGATIVE_CURVATURE, AT_INVERSE_DIAGONAL,
-) = range(FIRST_TABLE_OFFSET, FIRST_TABLE_OFFSET + len(INT_TABLES) + len(FLOAT_TABLES))  # fmt: skip
+    damped_negative_gradient = floats(column_count)
+    previous_negative_gradient = floats(column_count)  # `negative_gradient` of the previous step
+    previous_step = floats(column_count)  # step of the independent columns in the previous step
+    eigenvectors = floats(matrix_size)
+    dual_rows = floats(dual_row_count * column_count)  # dual form: Jacobian rows over the independent columns
+    dual_residual = floats(dual_row_count)  # dual form: residuals of these rows
+    dual_remainder = floats(dual_row_count)  # dual form: residuals after the step
+    diagonal = floats(column_count)  # dual form and chains: damping plus squares of single-column rows
+    # dual form and chains: negative gradient of single-column rows
+    negative_single_column_gradient = floats(column_count)
+    chain = float_records(ChainJoint, chain_joint_count)
+    chain_sum = floats(6)  # sum of a vector over the joints of a chain
+    chain_matrix = floats(6, 6)  # matrix P of a chain (`curvature.py`); also scratch memory
+    row_combination = floats(row_count * max_block_rows)  # of each block, the row operations of its elimination
+    multiplier = floats(row_count)  # Lagrange multipliers of the hard rows
+    lagrangian_gradient = floats(column_count)  # gradient of half the soft cost plus multipliers times hard residuals
+    negative_curvature = floats(column_count)  # a direction of negative curvature of the soft cost
+    inverse_diagonal = floats(column_count)  # 1 / diagonal (chains: 1 / pivot); 0 for columns that do not move freely
+
+
+open_problem = opener(ProblemTables)

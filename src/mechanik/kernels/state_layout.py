@@ -1,6 +1,8 @@
-"""Layout of the solver state and of the report: indices into the tables `state` and `report` of a problem."""
+"""Options, state and report of the general solver, as records of the tables `options`, `state` and `report`."""
 
 from __future__ import annotations
+
+from .tables import Record, flag, integer, number
 
 # result of a kernel call
 DONE, NEEDS_PYTHON_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
@@ -8,48 +10,11 @@ DONE, NEEDS_PYTHON_FUNCTIONS, PAUSED, BAD_TARGET, BAD_START = 0, 1, 2, 3, 4
 # status of a stage and of the solve
 CONVERGED, CLOSEST, STALLED, TIMEOUT, NOT_CLOSED, NOT_TRIED, STOPPED, DIVERGED = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
 """CONVERGED: within tolerances. CLOSEST: a stationary point with an error above the tolerances, or so near to one that
-the cost is within PROGRESS_TOLERANCE of it. STALLED: no progress or slow progress. TIMEOUT: the iterations or the time
-are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt ended before this stage. STOPPED (by the caller)
-and DIVERGED (an error that is not finite) are not results of kernels; Python code sets them."""
+the cost is within `progress_tolerance` of it. STALLED: no progress or slow progress. TIMEOUT: the iterations or the
+time are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt ended before this stage. STOPPED (by the
+caller) and DIVERGED (an error that is not finite) are not results of kernels; Python code sets them."""
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
-
-(IS_RESUMED, ATTEMPT, MAY_ABANDON, STAGE, PHASE, CURRENT_BUFFER, ITERATIONS, EVALUATIONS, ITERATIONS_IN_STAGE,
- RELATIVE_DAMPING, COST, IS_FEASIBLE, PREDICTED_COST, FEASIBLE_COST, CLOSURE_STEPS, LAST_VIOLATION, PERTURBATIONS,
- COST_AT_PERTURBATION, COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3, FINAL_STATUS, MAX_GRADIENT, USES_CURVATURE,
- HAS_MOVED, IS_EVALUATED, LAST_DISTANCE, FIRST_UNMET_STAGE, HAS_MOVED_BELOW, STAGE_ROUND, NO_INFEASIBLE_STEPS,
- POSES_ARE_CURRENT, PROBED_COLUMN, INDEPENDENT_COUNT, PROBE_REQUESTS, CURVATURE_IS_POSITIVE, IS_LAST_STEP,
- TENTATIVE_STEPS, LAST_STEP_LENGTH, CURVATURE_IS_NEW, REFERENCE_COST) = range(41)  # fmt: skip
-"""Entries of the solver state, which is kept while the solver is paused. The cost is that of the stage.
-
-IS_RESUMED: 1 if the next call continues a search. ATTEMPT: number of ended attempts. STAGE: index of the stage.
-MAY_ABANDON: 1 if an attempt with slow progress may be ended early, since further attempts follow.
-PHASE: see below. CURRENT_BUFFER: buffer (0 or 1) of the accepted x; the trial has the other buffer.
-RELATIVE_DAMPING: damping of a step divided by the cost.
-IS_FEASIBLE: 1 if x satisfies the hard constraints. FEASIBLE_COST: cost of the last feasible x.
-CLOSURE_STEPS, LAST_VIOLATION: number of consecutive Newton steps on the hard residuals, and the violation before the
-last of them.
-PERTURBATIONS, COST_AT_PERTURBATION: number of perturbations in the stage, and the cost before the last of them; the
-number is -1 once the stage has gone back to the x before the last perturbation.
-COST_BEFORE_1, COST_BEFORE_2, COST_BEFORE_3: cost one, two and three accepted steps before.
-MAX_GRADIENT: largest absolute reduced gradient of the columns that bounds do not hold.
-USES_CURVATURE: 1 if second derivatives are used (`curvature.py`).
-HAS_MOVED: 1 if the previous step was accepted and can update the second derivatives.
-IS_EVALUATED: 1 if the residuals of the trial are evaluated. POSES_ARE_CURRENT: 1 if the stored poses are those of x.
-LAST_DISTANCE: distance of the last ranked start. FIRST_UNMET_STAGE: the first required stage that has ended without
-convergence; 0 if there is none.
-HAS_MOVED_BELOW: 1 if a stage after the first unmet stage has moved x.
-STAGE_ROUND: number of repetitions of the stages from the first unmet stage on.
-NO_INFEASIBLE_STEPS: 0 if a step may violate the hard constraints, otherwise 1 or 2. With 2, every earlier level is held
-by its sum of squares, even if it is met.
-PROBED_COLUMN, INDEPENDENT_COUNT: index of the probed independent column, and number of independent columns.
-PROBE_REQUESTS: number of requests for second derivatives at this x, if it is a stationary point.
-CURVATURE_IS_POSITIVE: 1 if all second derivatives are known and their matrix is positive definite. CURVATURE_IS_NEW: 1
-if they were sampled at this x.
-IS_LAST_STEP: 1 if the step is expected to end the stage.
-TENTATIVE_STEPS: number of consecutive tentative steps, which leave hard constraints violated (`stages.py`).
-LAST_STEP_LENGTH: largest absolute entry of the previous step, in units of a column; infinite if unknown.
-REFERENCE_COST: cost that x would have if it satisfied the hard constraints exactly; 0 if unknown."""
 
 # role of the trial: start of a stage, damped step, damped step projected back onto the hard constraints, projection of
 # another x onto them, final x of the stage, sample near x for second derivatives
@@ -59,9 +24,148 @@ PHASE_START, PHASE_STEP, PHASE_RESTORED, PHASE_CLOSING, PHASE_FINAL, PHASE_PROBI
 # trial, another computation of the same step, next sample for second derivatives
 NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_STAGE, NEXT_EVALUATION, NEXT_RETRY, NEXT_PROBE = range(6)
 
-# report: entries of the solve; from FIRST_STAGE_REPORT on, STAGE_REPORT_FLOATS entries of each stage
-STATUS, ITERATIONS_OUT, EVALUATIONS_OUT, ATTEMPTS_OUT, START_WAS_CLAMPED, SUCCESS = range(6)
-FIRST_STAGE_REPORT, STAGE_REPORT_FLOATS = 8, 5
-STAGE_STATUS, STAGE_COST, STAGE_MAX_GRADIENT, STAGE_ITERATIONS, STAGE_ROWS_ARE_HELD = range(5)
-"""Entries of a stage in the report. STAGE_ROWS_ARE_HELD: 1 if later stages hold each residual of the stage at zero; 0
-if they hold its sum of squares."""
+
+class Options(Record):
+    """Options of the solver.
+
+    Attributes:
+        closure_tolerance: largest absolute hard residual that counts as zero (rad, or length units of the mechanism).
+        max_iterations: largest number of iterations of a stage.
+        start_damping: first damping of a stage, as a ratio of the cost.
+        gradient_tolerance: largest reduced gradient of a stationary point, as a ratio of the square root of the cost.
+        perturbation_size: size of a perturbation, in units of a column; 0: a stage ends at every stationary point.
+        max_iterations_in_stage: as `max_iterations`, if the attempt may be abandoned.
+        iterations_per_call: number of iterations after which the kernel pauses.
+        fixed_damping: first damping of each step, independent of the cost; only rejected trials increase it. 0: the
+            damping is adapted.
+        step_tolerance: largest entry of a step, in units of a column, below which a stage ends; 0 if there is none.
+        max_error, max_angle_error: lengths to which the position part and the rotation part of a block's residual are
+            clipped (`Block.row_mask`), weighted; infinite if they are not clipped.
+        uses_eigenvalues: whether linear systems are solved by eigenvalues.
+        max_perturbations: largest number of perturbations in a stage. Stage 0, which closes loops, may use larger
+            values.
+        progress_tolerance: expected decrease of the cost, as a ratio of the cost, at which a stage ends; 0: none.
+    """
+
+    closure_tolerance = number()
+    max_iterations = number()
+    start_damping = number()
+    gradient_tolerance = number()
+    perturbation_size = number()
+    max_iterations_in_stage = number()
+    iterations_per_call = number()
+    fixed_damping = number()
+    step_tolerance = number()
+    max_error = number()
+    max_angle_error = number()
+    uses_eigenvalues = flag()
+    max_perturbations = number()
+    progress_tolerance = number()
+
+
+class SearchState(Record):
+    """State of a search, which is kept while the solver is paused. The cost is that of the stage.
+
+    Attributes:
+        is_resumed: whether the next call continues a search.
+        attempt: number of ended attempts.
+        may_abandon: whether an attempt with slow progress may be ended early, since further attempts follow.
+        stage: index of the stage.
+        phase: see PHASE_START.
+        current_buffer: buffer (0 or 1) of the accepted x; the trial has the other buffer.
+        iterations, evaluations: numbers of iterations and of evaluations in all attempts.
+        iterations_in_stage: number of iterations in the stage.
+        relative_damping: damping of a step divided by the cost.
+        is_feasible: whether x satisfies the hard constraints.
+        predicted_cost: cost after the step, as the model predicts it.
+        feasible_cost: cost of the last feasible x.
+        closure_steps, last_violation: number of consecutive Newton steps on the hard residuals, and the violation
+            before the last of them.
+        perturbations, cost_at_perturbation: number of perturbations in the stage, and the cost before the last of them;
+            the number is -1 once the stage has gone back to the x before the last perturbation.
+        cost_before_1, cost_before_2, cost_before_3: cost one, two and three accepted steps before.
+        final_status: status with which the stage ends.
+        max_gradient: largest absolute reduced gradient of the columns that bounds do not hold.
+        uses_curvature: whether second derivatives are used (`curvature.py`).
+        has_moved: whether the previous step was accepted and can update the second derivatives.
+        is_evaluated: whether the residuals of the trial are evaluated.
+        last_distance: distance of the last ranked start.
+        first_unmet_stage: the first required stage that has ended without convergence; 0 if there is none.
+        has_moved_below: whether a stage after the first unmet stage has moved x.
+        stage_round: number of repetitions of the stages from the first unmet stage on.
+        no_infeasible_steps: 0 if a step may violate the hard constraints, otherwise 1 or 2. With 2, every earlier level
+            is held by its sum of squares, even if it is met.
+        poses_are_current: whether the stored poses are those of x.
+        probed_column, independent_count: index of the probed independent column, and number of independent columns.
+        probe_requests: number of requests for second derivatives at this x, if it is a stationary point.
+        curvature_is_positive: whether all second derivatives are known and their matrix is positive definite.
+        is_last_step: whether the step is expected to end the stage.
+        tentative_steps: number of consecutive tentative steps, which leave hard constraints violated (`stages.py`).
+        last_step_length: largest absolute entry of the previous step, in units of a column; infinite if unknown.
+        curvature_is_new: whether the second derivatives were sampled at this x.
+        reference_cost: cost that x would have if it satisfied the hard constraints exactly; 0 if unknown.
+    """
+
+    is_resumed = flag()
+    attempt = integer()
+    may_abandon = flag()
+    stage = integer()
+    phase = integer()
+    current_buffer = integer()
+    iterations = integer()
+    evaluations = integer()
+    iterations_in_stage = integer()
+    relative_damping = number()
+    cost = number()
+    is_feasible = flag()
+    predicted_cost = number()
+    feasible_cost = number()
+    closure_steps = integer()
+    last_violation = number()
+    perturbations = integer()
+    cost_at_perturbation = number()
+    cost_before_1 = number()
+    cost_before_2 = number()
+    cost_before_3 = number()
+    final_status = number()
+    max_gradient = number()
+    uses_curvature = flag()
+    has_moved = flag()
+    is_evaluated = flag()
+    last_distance = number()
+    first_unmet_stage = integer()
+    has_moved_below = flag()
+    stage_round = integer()
+    no_infeasible_steps = integer()
+    poses_are_current = flag()
+    probed_column = integer()
+    independent_count = integer()
+    probe_requests = integer()
+    curvature_is_positive = flag()
+    is_last_step = flag()
+    tentative_steps = integer()
+    last_step_length = number()
+    curvature_is_new = flag()
+    reference_cost = number()
+
+
+class SearchReport(Record):
+    """Result of a search: its status, the numbers of iterations, evaluations and attempts, and two flags."""
+
+    status = number()
+    iterations = integer()
+    evaluations = integer()
+    attempts = integer()
+    start_was_clamped = flag()
+    success = flag()
+
+
+class StageReport(Record):
+    """Result of a stage. `rows_are_held`: whether later stages hold each residual of the stage at zero; otherwise they
+    hold its sum of squares."""
+
+    status = number()
+    cost = number()
+    max_gradient = number()
+    iterations = integer()
+    rows_are_held = flag()

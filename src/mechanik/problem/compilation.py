@@ -177,7 +177,7 @@ def compile_problem(
         >>> from mechanik.problem import ProblemSettings, compile_problem
         >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
         >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
-        >>> problem.subproblems[0].packed.sizes["rows"]
+        >>> problem.subproblems[0].packed.row_count
         3
     """
     closures = tuple(mechanism.closures.values())
@@ -387,7 +387,7 @@ def write_targets(
         >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
         >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
         >>> write_targets(problem, 0, goal.with_target((0.4, 0.3, 0.0)).relations(arm))
-        >>> problem.subproblems[0].packed.tables["block_data"][9:12].tolist()
+        >>> problem.subproblems[0].packed.target_view(0)[9:12].tolist()
         [0.4, 0.3, 0.0]
     """
     frames = problem.tree.frames

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mechanik.kernels import problem_layout
+from mechanik.kernels.state_layout import Options
 from mechanik.spatial.array import Array
 
 INITIAL_DAMPING = 0.04
@@ -22,7 +22,6 @@ PROGRESS_TOLERANCE = 1e-13
 """Default of `progress_tolerance` for overdetermined problems with many dofs. The gradient is then below 1e-6 times the
 square root of the cost. With 1e-8, 27 pose goals of a humanoid would take 6 iterations instead of 10, and 24 without
 it."""
-OPTION_TABLE_SIZE = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,7 @@ class KernelOptions:
     Example:
         >>> from mechanik.problem.kernel_options import KernelOptions
         >>> KernelOptions(length_unit=0.3, max_iterations=20).table.shape
-        (24,)
+        (14,)
     """
 
     length_unit: float
@@ -62,23 +61,24 @@ class KernelOptions:
 
     @cached_property
     def table(self) -> Array:
-        """The option table, (24,), read-only."""
-        table = np.zeros(OPTION_TABLE_SIZE)
+        """The numbers of the record `Options`, read-only."""
+        table = np.zeros(Options.size)
+        options = Options(table)
         # the kernel tests each residual alone; a loop counts as closed by the norm of three position or rotation
         # residuals
-        table[problem_layout.CLOSURE_TOLERANCE] = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / self.length_unit), 1e-13)
-        table[problem_layout.MAX_ITERATIONS] = self.max_iterations
-        table[problem_layout.START_DAMPING] = INITIAL_DAMPING
-        table[problem_layout.GRADIENT_TOLERANCE] = self.smallest_gradient
-        table[problem_layout.PERTURBATION_SIZE] = self.perturbation
-        table[problem_layout.MAX_ITERATIONS_IN_STAGE] = ATTEMPT_ITERATIONS
-        table[problem_layout.ITERATIONS_PER_CALL] = np.inf
-        table[problem_layout.FIXED_DAMPING] = self.damping
-        table[problem_layout.STEP_TOLERANCE] = self.smallest_step
-        table[problem_layout.MAX_ERROR] = self.max_error
-        table[problem_layout.MAX_ANGLE_ERROR] = self.max_angle_error
-        table[problem_layout.USES_EIGENVALUES] = self.uses_eigenvalues
-        table[problem_layout.MAX_PERTURBATIONS] = self.max_perturbations
-        table[problem_layout.PROGRESS_TOLERANCE] = self.progress_tolerance or 0.0
+        options.closure_tolerance = max(1e-10 / math.sqrt(3) * min(1.0, 1.0 / self.length_unit), 1e-13)
+        options.max_iterations = self.max_iterations
+        options.start_damping = INITIAL_DAMPING
+        options.gradient_tolerance = self.smallest_gradient
+        options.perturbation_size = self.perturbation
+        options.max_iterations_in_stage = ATTEMPT_ITERATIONS
+        options.iterations_per_call = np.inf
+        options.fixed_damping = self.damping
+        options.step_tolerance = self.smallest_step
+        options.max_error = self.max_error
+        options.max_angle_error = self.max_angle_error
+        options.uses_eigenvalues = self.uses_eigenvalues
+        options.max_perturbations = self.max_perturbations
+        options.progress_tolerance = self.progress_tolerance or 0.0
         table.flags.writeable = False
         return table

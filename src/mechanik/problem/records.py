@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels import nodes as node_layout
-from mechanik.kernels import problem_layout
+from mechanik.kernels.nodes import FIXED, SPHERICAL, TRANSLATION, Node
+from mechanik.kernels.problem_layout import Block
 from mechanik.objectives.relation import RelationKind
 
-DOF_COUNTS = {node_layout.TRANSLATION: (3, 3), node_layout.SPHERICAL: (4, 3), node_layout.FIXED: (0, 0)}
+DOF_COUNTS = {TRANSLATION: (3, 3), SPHERICAL: (4, 3), FIXED: (0, 0)}
 """Numbers of entries in q and in v of a node, by its kind; (1, 1) for all other kinds."""
 
 
@@ -70,32 +70,27 @@ class BlockRecord:
         return (self.row_mask & 7).bit_count()
 
 
-def node_record(row: np.ndarray[Any, Any]) -> NodeRecord:
-    """Return the record of a row of the table `nodes`."""
-    kind = int(row[node_layout.NODE_KIND])
-    q_count, v_count = DOF_COUNTS.get(kind, (1, 1))
-    return NodeRecord(
-        kind, int(row[node_layout.PARENT]), int(row[node_layout.FIRST_Q]), q_count, int(row[node_layout.FIRST_V]),
-        v_count,
-    )  # fmt: skip
+def node_record(node: Node) -> NodeRecord:
+    """Return an independent record of a node."""
+    q_count, v_count = DOF_COUNTS.get(node.kind, (1, 1))
+    return NodeRecord(node.kind, node.parent, node.first_q, q_count, node.first_v, v_count)
 
 
-def block_record(row: np.ndarray[Any, Any], block_columns: np.ndarray[Any, Any]) -> BlockRecord:
-    """Return the record of a row of the table `blocks`.
+def block_record(block: Block, block_columns: np.ndarray[Any, np.dtype[np.int64]]) -> BlockRecord:
+    """Return an independent record of a block.
 
     Args:
-        row: the row.
+        block: the block.
         block_columns: the table of the columns of all blocks.
     """
-    first_row, first_column = int(row[problem_layout.FIRST_ROW]), int(row[problem_layout.FIRST_COLUMN])
     return BlockRecord(
-        RelationKind(int(row[problem_layout.BLOCK_KIND])),
-        int(row[problem_layout.ROW_MASK]),
-        range(first_row, first_row + int(row[problem_layout.ROW_COUNT])),
-        int(row[problem_layout.NODE_A]),
-        int(row[problem_layout.NODE_B]),
-        bool(row[problem_layout.IN_WORLD]),
-        bool(row[problem_layout.HAS_BANDS]),
-        int(row[problem_layout.X_INDEX]),
-        block_columns[first_column : first_column + int(row[problem_layout.COLUMN_COUNT])],
+        RelationKind(block.kind),
+        block.row_mask,
+        range(block.first_row, block.first_row + block.row_count),
+        block.node_a,
+        block.node_b,
+        block.in_world,
+        block.has_bands,
+        block.x_index,
+        block_columns[block.first_column : block.first_column + block.column_count],
     )

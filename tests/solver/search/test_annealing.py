@@ -106,7 +106,7 @@ def test_jumps_are_uniform_within_the_limits_and_bounded_by_the_temperature():
     arm = shoulder()
     problem = problem_of(mk.Solver(arm, mk.PositionGoal("hand", (0, 0, 2)), solver="annealing"))
     elbow, stretch = (list(problem.column_x).index(k) for k in (4, 5))
-    problem.subproblem.packed.tables["bound_state"][stretch] = LOCKED
+    problem.subproblem.packed.tables.bound_state[stretch] = LOCKED
     problem.set_configuration(np.array([1, 0, 0, 0, 0.3, 0.1, 1, 0, 0, 0.0]))
     steps = np.array([random_step(problem, 0.5) for _ in range(4000)])
     bounds = dict.fromkeys(range(problem.n), (-0.5, 0.5)) | {elbow: (-0.2, 0.5), stretch: (0.0, 0.0)}

@@ -103,7 +103,7 @@ def test_children_keep_limits_locks_and_unit_quaternions():
     arm = bodies()
     solver = mk.Solver(arm, mk.PoseGoal("lower", mk.Pose((1, 2, 3)).matrix), solver="evolution")
     problem = problem_of(solver, np.random.default_rng(0))
-    problem.subproblem.packed.tables["bound_state"][: problem.n] = np.where(problem.column_x == 0, LOCKED, 0)
+    problem.subproblem.packed.tables.bound_state[: problem.n] = np.where(problem.column_x == 0, LOCKED, 0)
     problem.set_configuration(arm.q)
     folk = Population(problem, 40)
     for _ in range(20):

@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 
 from ..compiler import subroutine
-from ..nodes import IDENTITY_POSE, NODE_FLOATS, PARENT, child_pose
+from ..nodes import IDENTITY_POSE, PARENT, child_pose, read_pose
 from ..problem_layout import *
-from ..residuals import read_pose_at, world_frame
+from ..residuals import world_frame
 
 FULL_TURN = 2.0 * math.pi
 ANGLE_SAMPLES = 180
@@ -226,24 +226,23 @@ NO_SINUSOID_RATIO = 1e-13
 
 
 @subroutine
-def update_poses_between(ints, floats, x, first_node, end_node):
+def update_poses_between(problem, x, first_node, end_node):
     """Write the world poses at x of the nodes from `first_node` to `end_node` (exclusive) to the table `poses`."""
-    nodes, poses, q = ints[AT_NODES], ints[AT_POSES], floats[x:]
+    nodes, poses = problem.nodes, problem.poses
     for i in range(first_node, end_node):
-        node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
-        parent = int(node[PARENT])
-        X = child_pose(read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE, node, q, False)
+        parent = int(nodes[i, PARENT])
+        X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], x, False)
         for k in range(12):
-            floats[poses + 12 * i + k] = X[k]
+            poses[i, k] = X[k]
 
 
 @subroutine
-def update_goal_frames(ints, floats, frames):
+def update_goal_frames(problem, frames):
     """Write the frames A and B of every block, in the world, from the poses of the nodes."""
-    for b in range(ints[N_BLOCKS]):
-        block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
-        A = world_frame(ints, floats, ints[block + NODE_A], data + FRAME_A)
-        B = world_frame(ints, floats, ints[block + NODE_B], data + FRAME_B)
+    for b in range(problem.block_count):
+        block, data = problem.blocks[b], problem.block_data[b]
+        A = world_frame(problem, block.node_a, data.frame_a)
+        B = world_frame(problem, block.node_b, data.frame_b)
         for k in range(12):
             frames[b, k], frames[b, 12 + k] = A[k], B[k]
 
@@ -277,30 +276,27 @@ def translate_frames(sides, frames, x, y, z):
             if sides[b] & (MOVES_B if is_B else MOVES_A):
                 offset = 12 * is_B + 9
                 frames[b, offset], frames[b, offset + 1], frames[b, offset + 2] = (
-                    frames[b, offset] + x, frames[b, offset + 1] + y, frames[b, offset + 2] + z,
+                    frames[b, offset] + x, frames[b, offset + 1] + y, frames[b, offset + 2] + z
                 )  # fmt: skip
 
 
 @subroutine
-def block_weights(ints, floats, b, use_bits):
+def block_weights(problem, b, use_bits):
     """Return the position rows (bits) and the number of axes of a block in the cost, and the squares of their weights.
 
     `use_bits` may leave out positions or axes. A block with bands is a limit and has no part in the cost.
     """
-    block = ints[AT_BLOCKS] + BLOCK_INTS * b
-    if ints[block + HAS_BANDS] == 1:
+    block = problem.blocks[b]
+    if block.has_bands:
         return 0, 0, 0.0, 0.0
-    position_rows, rotation_rows = ints[block + ROW_MASK] & 7, ints[block + ROW_MASK] >> 3
-    first_weight = ints[AT_WEIGHT] + ints[block + FIRST_ROW]
-    position_weight = floats[first_weight] if position_rows else 0.0
-    axis_weight = (
-        floats[first_weight + (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)]
-        if rotation_rows
-        else 0.0
-    )
+    position_rows, rotation_rows = block.row_mask & 7, block.row_mask >> 3
+    weight, first_row = problem.weight, block.first_row
+    position_row_count = (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)
+    position_weight = weight[first_row] if position_rows else 0.0
+    axis_weight = weight[first_row + position_row_count] if rotation_rows else 0.0
     axis_count = 0
     if rotation_rows:
-        axis_count = 3 if ints[block + BLOCK_KIND] == POSE else 1
+        axis_count = 3 if block.kind == POSE else 1
         if axis_count == 3:
             axis_weight *= math.sqrt(0.5)
     if use_bits & USE_POSITIONS == 0:
@@ -311,7 +307,7 @@ def block_weights(ints, floats, b, use_bits):
 
 
 @subroutine
-def write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sinusoid):
+def write_sinusoid(problem, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sinusoid):
     """Write the cost, up to a constant, as a function of the angle t of a node's rotation about the axis k through c.
 
     Args:
@@ -324,7 +320,7 @@ def write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(problem, b, use_bits)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         ux, uy, uz = sign * kx, sign * ky, sign * kz
         G = frames[b]
@@ -339,7 +335,7 @@ def write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz
                         term_size += add_scalar_term(
                             sinusoid, position_weight2, ux, uy, uz, dx, dy, dz, nx, ny, nz, nx * tx + ny * ty + nz * tz
                         )
-        if axis_count and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
+        if axis_count and problem.blocks[b].kind == COSINE:
             term_size += add_scalar_term(sinusoid, axis_weight2, ux, uy, uz, G[14], G[17], G[20], G[2], G[5], G[8], 0.0)
         elif axis_count:
             for j in range(3 - axis_count, 3):
@@ -351,12 +347,12 @@ def write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz
 
 
 @subroutine
-def best_angle_about(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, t_min, t_max, sinusoid):
+def best_angle_about(problem, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, t_min, t_max, sinusoid):
     """Return the angle t_min <= t <= t_max of a rotation about the axis k through c that minimises the cost.
 
     `sinusoid` (5,) is a work array.
     """
-    write_sinusoid(ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sinusoid)
+    write_sinusoid(problem, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sinusoid)
     if sinusoid[4] == 1.0:
         return best_angle_two_harmonics(sinusoid[0], sinusoid[1], sinusoid[2], sinusoid[3], t_min, t_max)
     if sinusoid[0] == 0.0 and sinusoid[1] == 0.0:
@@ -394,13 +390,13 @@ def add_scalar_term(sinusoid, weight2, ux, uy, uz, dx, dy, dz, nx, ny, nz, offse
 
 
 @subroutine
-def translation_derivatives(ints, floats, sides, frames, use_bits, dx, dy, dz):
+def translation_derivatives(problem, sides, frames, use_bits, dx, dy, dz):
     """Return half the first and half the second derivative of the cost for a translation along the unit vector d."""
     slope, curvature = 0.0, 0.0
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, _, position_weight2, _ = block_weights(ints, floats, b, use_bits)
+        position_rows, _, position_weight2, _ = block_weights(problem, b, use_bits)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
@@ -417,7 +413,7 @@ def translation_derivatives(ints, floats, sides, frames, use_bits, dx, dy, dz):
 
 
 @subroutine
-def collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, pair):
+def collect_vector_pairs(problem, sides, frames, use_bits, cx, cy, cz, S, pair):
     """Collect the vectors u that a node rotates about the point c, each with its target vector t.
 
     Args:
@@ -432,10 +428,8 @@ def collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, p
     for b in range(frames.shape[0]):
         if sides[b] == 0 or sides[b] == MOVES_BOTH:
             continue
-        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)
-        if (position_rows and position_rows != 7) or (
-            axis_count and ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE
-        ):
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(problem, b, use_bits)
+        if (position_rows and position_rows != 7) or (axis_count and problem.blocks[b].kind == COSINE):
             return -1
         moving_offset, target_offset = (12, 0) if sides[b] == MOVES_B else (0, 12)
         G = frames[b]
@@ -462,11 +456,11 @@ def add_product(S, weight2, pair):
 
 
 @subroutine
-def total_cost(ints, floats, frames, use_bits):
+def total_cost(problem, frames, use_bits):
     """Return the cost of all goals together, with the residuals that `use_bits` selects."""
     cost = 0.0
     for b in range(frames.shape[0]):
-        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(ints, floats, b, use_bits)
+        position_rows, axis_count, position_weight2, axis_weight2 = block_weights(problem, b, use_bits)
         G = frames[b]
         ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
         for r in range(3):
@@ -475,7 +469,7 @@ def total_cost(ints, floats, frames, use_bits):
                 cost += position_weight2 * error * error
         for j in range(3 - axis_count, 3):
             dot = G[12 + j] * G[j] + G[15 + j] * G[3 + j] + G[18 + j] * G[6 + j]
-            if ints[ints[AT_BLOCKS] + BLOCK_INTS * b + BLOCK_KIND] == COSINE:
+            if problem.blocks[b].kind == COSINE:
                 cost += axis_weight2 * dot * dot
             else:
                 x, y, z = G[12 + j] - G[j], G[15 + j] - G[3 + j], G[18 + j] - G[6 + j]

@@ -13,31 +13,10 @@ from __future__ import annotations
 import math
 
 from ..compiler import kernel, subroutine
-from ..nodes import FIRST_Q, NODE_FLOATS, NODE_KIND, NODE_RATIO, PARENT, PRISMATIC, REVOLUTE, SPHERICAL, TRANSLATION
+from ..nodes import FIRST_Q, NODE_KIND, NODE_RATIO, PARENT, PRISMATIC, REVOLUTE, SPHERICAL, TRANSLATION
 from ..problem_layout import *
-from ..problem_layout import (
-    AT_BLOCKS,
-    AT_BOUND_STATE,
-    AT_COLUMN_X,
-    AT_LOWER,
-    AT_NODES,
-    AT_POSES,
-    AT_SCALE,
-    AT_SPHERICAL,
-    AT_STEP,
-    AT_TRIAL,
-    AT_UPPER,
-    BLOCK_INTS,
-    LOCKED,
-    MOVES_A,
-    MOVES_B,
-    N_BLOCKS,
-    N_COLUMNS,
-    N_NODES,
-    N_SPHERICAL,
-    NODE_A,
-    NODE_B,
-)
+from ..problem_layout import LOCKED, MOVES_A, MOVES_B, open_problem
+from ..tables import vector_at
 from .ccd_cost import (
     best_angle_about,
     best_rotation,
@@ -60,19 +39,7 @@ SWEEP_WORK_FLOATS = 64
 
 @subroutine
 def rotate_spherical(
-    ints,
-    floats,
-    quaternion_offset,
-    node,
-    use_bits,
-    cone,
-    sides,
-    frames,
-    max_angle,
-    blend,
-    cosine,
-    work,
-    rotation_vector,
+    problem, quaternion, node, use_bits, cone, sides, frames, max_angle, blend, cosine, work, rotation_vector
 ):
     """Rotate a spherical joint to the minimum of the cost; return the angle of the whole rotation (rad).
 
@@ -81,7 +48,7 @@ def rotate_spherical(
     are only rotations about single axes. Rotations about single axes do not increase the cost if `blend` is 1.
 
     Args:
-        quaternion_offset: offset of the joint's quaternion in `floats`.
+        quaternion: (4,), the joint's quaternion, updated.
         node: index of the joint's node.
         use_bits: USE_POSITIONS and USE_ROTATIONS, as bits.
         cone: index of the block that is the joint's cone; -1 if it has none.
@@ -93,17 +60,12 @@ def rotate_spherical(
         work: (SWEEP_WORK_FLOATS,), work array.
         rotation_vector: (3,), written: the applied rotation in the joint's own axes, rad.
     """
-    X = ints[AT_POSES] + 12 * node
-    cx, cy, cz = floats[X + 9], floats[X + 10], floats[X + 11]
+    X = problem.poses[node]
+    cx, cy, cz = X[9], X[10], X[11]
     N, V = work[0:16].reshape(4, 4), work[16:32].reshape(4, 4)
     R, S, pair, sinusoid = work[32:41].reshape(3, 3), work[41:50].reshape(3, 3), work[50:56], work[56:61]
-    w0, x0, y0, z0 = (
-        floats[quaternion_offset],
-        floats[quaternion_offset + 1],
-        floats[quaternion_offset + 2],
-        floats[quaternion_offset + 3],
-    )
-    pair_count = collect_vector_pairs(ints, floats, sides, frames, use_bits, cx, cy, cz, S, pair)
+    w0, x0, y0, z0 = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+    pair_count = collect_vector_pairs(problem, sides, frames, use_bits, cx, cy, cz, S, pair)
     w, x, y, z = 1.0, 0.0, 0.0, 0.0
     if pair_count == 1:
         w, x, y, z = rotation_between(pair[0], pair[1], pair[2], pair[3], pair[4], pair[5])
@@ -112,26 +74,23 @@ def rotate_spherical(
     w, x, y, z = limited_rotation(w, x, y, z, blend, max_angle)
     if cone >= 0:
         w, x, y, z = clip_to_cone(frames[cone], sides[cone], cosine, w, x, y, z, S, R)
-    remaining_angle = max_angle - apply_rotation(floats, X, quaternion_offset, sides, frames, w, x, y, z, R)
+    remaining_angle = max_angle - apply_rotation(X, quaternion, sides, frames, w, x, y, z, R)
     if cone >= 0 or pair_count < 0:
         for i in range(3):
             t_min, t_max = -max(remaining_angle, 0.0), max(remaining_angle, 0.0)
-            kx, ky, kz = floats[X + i], floats[X + 3 + i], floats[X + 6 + i]
+            kx, ky, kz = X[i], X[3 + i], X[6 + i]
             if cone >= 0:
                 kx, ky, kz, cone_min, cone_max = axis_within_cone(frames[cone], sides[cone], cosine, i)
                 t_min, t_max = max(t_min, cone_min), min(t_max, cone_max)
             half_angle = (
                 0.5
                 * blend
-                * best_angle_about(
-                    ints, floats, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, t_min, t_max, sinusoid
-                )
+                * best_angle_about(problem, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, t_min, t_max, sinusoid)
             )
             half_sine = math.sin(half_angle)
             remaining_angle -= apply_rotation(
-                floats,
                 X,
-                quaternion_offset,
+                quaternion,
                 sides,
                 frames,
                 math.cos(half_angle),
@@ -140,12 +99,7 @@ def rotate_spherical(
                 half_sine * kz,
                 R,
             )
-    w1, x1, y1, z1 = (
-        floats[quaternion_offset],
-        floats[quaternion_offset + 1],
-        floats[quaternion_offset + 2],
-        floats[quaternion_offset + 3],
-    )
+    w1, x1, y1, z1 = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     w = w0 * w1 + x0 * x1 + y0 * y1 + z0 * z1
     x = w0 * x1 - x0 * w1 - y0 * z1 + z0 * y1
     y = w0 * y1 + x0 * z1 - y0 * w1 - z0 * x1
@@ -172,36 +126,31 @@ def limited_rotation(w, x, y, z, blend, max_angle):
 
 
 @subroutine
-def apply_rotation(floats, X, quaternion_offset, sides, frames, w, x, y, z, R):
+def apply_rotation(X, quaternion, sides, frames, w, x, y, z, R):
     """Rotate a spherical joint and the frames that it moves by a quaternion in world axes; return the angle (rad).
 
     Args:
-        X, quaternion_offset: offsets of the joint's pose and of its quaternion in `floats`.
+        X, quaternion: (12,) and (4,), the pose of the joint's node and the joint's quaternion; both are updated.
         w, x, y, z: the quaternion.
         R: (3, 3), work array.
     """
     if x == 0.0 and y == 0.0 and z == 0.0:
         return 0.0
-    a = floats[X] * x + floats[X + 3] * y + floats[X + 6] * z
-    b = floats[X + 1] * x + floats[X + 4] * y + floats[X + 7] * z
-    c = floats[X + 2] * x + floats[X + 5] * y + floats[X + 8] * z
-    w0, x0, y0, z0 = (
-        floats[quaternion_offset],
-        floats[quaternion_offset + 1],
-        floats[quaternion_offset + 2],
-        floats[quaternion_offset + 3],
-    )
+    a = X[0] * x + X[3] * y + X[6] * z
+    b = X[1] * x + X[4] * y + X[7] * z
+    c = X[2] * x + X[5] * y + X[8] * z
+    w0, x0, y0, z0 = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     w1, x1 = w0 * w - x0 * a - y0 * b - z0 * c, w0 * a + x0 * w + y0 * c - z0 * b
     y1, z1 = w0 * b - x0 * c + y0 * w + z0 * a, w0 * c + x0 * b - y0 * a + z0 * w
     inverse_norm = 1.0 / math.sqrt(w1 * w1 + x1 * x1 + y1 * y1 + z1 * z1)
-    floats[quaternion_offset], floats[quaternion_offset + 1] = inverse_norm * w1, inverse_norm * x1
-    floats[quaternion_offset + 2], floats[quaternion_offset + 3] = inverse_norm * y1, inverse_norm * z1
+    quaternion[0], quaternion[1] = inverse_norm * w1, inverse_norm * x1
+    quaternion[2], quaternion[3] = inverse_norm * y1, inverse_norm * z1
     rotation_matrix(w, x, y, z, R)
     for column in range(3):
-        a, b, c = floats[X + column], floats[X + 3 + column], floats[X + 6 + column]
+        a, b, c = X[column], X[3 + column], X[6 + column]
         for row in range(3):
-            floats[X + 3 * row + column] = R[row, 0] * a + R[row, 1] * b + R[row, 2] * c
-    rotate_frames(sides, frames, R, floats[X + 9], floats[X + 10], floats[X + 11])
+            X[3 * row + column] = R[row, 0] * a + R[row, 1] * b + R[row, 2] * c
+    rotate_frames(sides, frames, R, X[9], X[10], X[11])
     return 2.0 * math.atan2(math.sqrt(x * x + y * y + z * z), abs(w))
 
 
@@ -328,19 +277,20 @@ def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides
     Returns:
         The number of rows of `joints` that are written.
     """
-    n = ints[N_NODES]
-    for b in range(ints[N_BLOCKS]):
-        block = ints[AT_BLOCKS] + BLOCK_INTS * b
+    problem = open_problem(ints, floats)
+    n = problem.node_count
+    for b in range(problem.block_count):
+        block = problem.blocks[b]
         for is_B in range(2):
-            i = ints[block + NODE_B] if is_B else ints[block + NODE_A]
+            i = block.node_b if is_B else block.node_a
             while i >= 0:
                 sides[i, b] |= MOVES_B if is_B else MOVES_A
-                i = int(floats[ints[AT_NODES] + NODE_FLOATS * i + PARENT])
+                i = int(problem.nodes[i, PARENT])
     joint_count = 0
     for k in range(n):
         i = k if is_from_base else n - 1 - k
-        node_offset = ints[AT_NODES] + NODE_FLOATS * i
-        kind, first_q = int(floats[node_offset + NODE_KIND]), int(floats[node_offset + FIRST_Q])
+        node = problem.nodes[i]
+        kind, first_q, ratio = int(node[NODE_KIND]), int(node[FIRST_Q]), node[NODE_RATIO]
         motion, dof_count = HINGE_MOTION if kind == REVOLUTE else SLIDER_MOTION, 1
         if kind == SPHERICAL:
             motion = SPHERICAL_MOTION
@@ -349,36 +299,28 @@ def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides
         else:
             is_first, sharing_node_count = True, 0
             for other_node in range(n):
-                other_offset = ints[AT_NODES] + NODE_FLOATS * other_node
-                if (
-                    floats[other_offset + NODE_KIND] <= PRISMATIC
-                    and floats[other_offset + FIRST_Q] == first_q
-                    and floats[other_offset + NODE_RATIO] != 0.0
-                ):
+                row = problem.nodes[other_node]
+                if row[NODE_KIND] <= PRISMATIC and row[FIRST_Q] == first_q and row[NODE_RATIO] != 0.0:
                     sharing_node_count += 1
                     is_first &= (other_node >= i) if is_from_base else (other_node <= i)
-            if not is_first or floats[node_offset + NODE_RATIO] == 0.0:
+            if not is_first or ratio == 0.0:
                 continue
             if sharing_node_count > 1:
                 motion = SHARED_VALUE_MOTION
         for dof in range(dof_count):
             column = -1
             if motion == SPHERICAL_MOTION:
-                for spherical_index in range(ints[N_SPHERICAL]):
-                    if ints[ints[AT_SPHERICAL] + 2 * spherical_index] == first_q:
-                        column = ints[ints[AT_SPHERICAL] + 2 * spherical_index + 1]
+                for spherical_index in range(problem.spherical_count):
+                    if problem.sphericals[spherical_index].x == first_q:
+                        column = problem.sphericals[spherical_index].first_column
             else:
-                for v in range(ints[N_COLUMNS]):
-                    if ints[ints[AT_COLUMN_X] + v] == first_q + dof:
+                for v in range(problem.column_count):
+                    if problem.column_x[v] == first_q + dof:
                         column = v
-            if column < 0 or ints[ints[AT_BOUND_STATE] + column] == LOCKED:
+            if column < 0 or problem.bound_state[column] == LOCKED:
                 continue
             joint = joints[joint_count]
-            joint[JOINT_NODE], joint[JOINT_AXIS], joint[JOINT_X] = (
-                i,
-                dof if kind == TRANSLATION else 2,
-                first_q + dof,
-            )
+            joint[JOINT_NODE], joint[JOINT_AXIS], joint[JOINT_X] = i, dof if kind == TRANSLATION else 2, first_q + dof
             joint[JOINT_COLUMN], joint[JOINT_USES], joint[JOINT_CONE], joint[JOINT_MOTION] = (
                 column,
                 use_bits[i],
@@ -390,31 +332,21 @@ def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides
 
 
 @subroutine
-def world_axis(ints, floats, node, axis):
+def world_axis(problem, node, axis):
     """Return the unit vector of an axis of a node, and the origin of the node, in the world."""
-    X = ints[AT_POSES] + 12 * node
-    return (
-        floats[X + axis],
-        floats[X + 3 + axis],
-        floats[X + 6 + axis],
-        floats[X + 9],
-        floats[X + 10],
-        floats[X + 11],
-    )
+    X = problem.poses[node]
+    return (X[axis], X[3 + axis], X[6 + axis], X[9], X[10], X[11])
 
 
 @subroutine
-def motion_range(ints, floats, x, joint, options):
+def motion_range(problem, x, joint, options):
     """Return a joint's value, the ratio of the node's motion to it, and the range (min <= 0 <= max) of the motion.
 
     The value and the motion are in rad or m.
     """
-    ratio, v = floats[ints[AT_NODES] + NODE_FLOATS * joint[JOINT_NODE] + NODE_RATIO], joint[JOINT_COLUMN]
-    value, max_motion = floats[x + joint[JOINT_X]], options[OPTION_MAX_MOTION] * floats[ints[AT_SCALE] + v] * abs(ratio)
-    motion_to_lower, motion_to_upper = (
-        (floats[ints[AT_LOWER] + v] - value) * ratio,
-        (floats[ints[AT_UPPER] + v] - value) * ratio,
-    )
+    ratio, v = problem.nodes[joint[JOINT_NODE], NODE_RATIO], joint[JOINT_COLUMN]
+    value, max_motion = x[joint[JOINT_X]], options[OPTION_MAX_MOTION] * problem.scale[v] * abs(ratio)
+    motion_to_lower, motion_to_upper = (problem.lower[v] - value) * ratio, (problem.upper[v] - value) * ratio
     return (
         value,
         ratio,
@@ -424,69 +356,69 @@ def motion_range(ints, floats, x, joint, options):
 
 
 @subroutine
-def set_joint_value(ints, floats, x, joint, value):
+def set_joint_value(problem, x, joint, value):
     """Write a joint's value, clamped to its limits, and the step of its column; return the change of the value."""
-    v = joint[JOINT_COLUMN]
-    previous_value, offset = floats[x + joint[JOINT_X]], x + joint[JOINT_X]
-    floats[offset] = min(max(value, floats[ints[AT_LOWER] + v]), floats[ints[AT_UPPER] + v])
-    floats[ints[AT_STEP] + v] = (floats[offset] - previous_value) / floats[ints[AT_SCALE] + v]
-    return floats[offset] - previous_value
+    v, k = joint[JOINT_COLUMN], joint[JOINT_X]
+    previous_value = x[k]
+    x[k] = min(max(value, problem.lower[v]), problem.upper[v])
+    problem.step[v] = (x[k] - previous_value) / problem.scale[v]
+    return x[k] - previous_value
 
 
 @subroutine
-def move_hinge(ints, floats, x, joint, sides, frames, options, work):
+def move_hinge(problem, x, joint, sides, frames, options, work):
     """Rotate a hinge to the minimum of the cost; return its step, in units of its column."""
-    kx, ky, kz, cx, cy, cz = world_axis(ints, floats, joint[JOINT_NODE], 2)
-    value, ratio, motion_min, motion_max = motion_range(ints, floats, x, joint, options)
+    kx, ky, kz, cx, cy, cz = world_axis(problem, joint[JOINT_NODE], 2)
+    value, ratio, motion_min, motion_max = motion_range(problem, x, joint, options)
     sinusoid, R = work[0:5], work[5:14].reshape(3, 3)
     angle = options[OPTION_BLEND] * best_angle_about(
-        ints, floats, sides, frames, joint[JOINT_USES], kx, ky, kz, cx, cy, cz, motion_min, motion_max, sinusoid
+        problem, sides, frames, joint[JOINT_USES], kx, ky, kz, cx, cy, cz, motion_min, motion_max, sinusoid
     )
     if angle == 0.0:
         return 0.0
-    angle = ratio * set_joint_value(ints, floats, x, joint, value + angle / ratio)
+    angle = ratio * set_joint_value(problem, x, joint, value + angle / ratio)
     half_sine = math.sin(0.5 * angle)
     rotation_matrix(math.cos(0.5 * angle), half_sine * kx, half_sine * ky, half_sine * kz, R)
     rotate_frames(sides, frames, R, cx, cy, cz)
-    return floats[ints[AT_STEP] + joint[JOINT_COLUMN]]
+    return problem.step[joint[JOINT_COLUMN]]
 
 
 @subroutine
-def move_slider(ints, floats, x, joint, sides, frames, options):
+def move_slider(problem, x, joint, sides, frames, options):
     """Move a slider to the minimum of the cost, a parabola, within its range; return its step, in column units."""
-    dx, dy, dz, _, _, _ = world_axis(ints, floats, joint[JOINT_NODE], joint[JOINT_AXIS])
-    value, ratio, motion_min, motion_max = motion_range(ints, floats, x, joint, options)
-    slope, curvature = translation_derivatives(ints, floats, sides, frames, joint[JOINT_USES], dx, dy, dz)
+    dx, dy, dz, _, _, _ = world_axis(problem, joint[JOINT_NODE], joint[JOINT_AXIS])
+    value, ratio, motion_min, motion_max = motion_range(problem, x, joint, options)
+    slope, curvature = translation_derivatives(problem, sides, frames, joint[JOINT_USES], dx, dy, dz)
     if not curvature > 0.0:
         return 0.0
     distance = options[OPTION_BLEND] * min(max(-slope / curvature, motion_min), motion_max)
-    distance = ratio * set_joint_value(ints, floats, x, joint, value + distance / ratio)
+    distance = ratio * set_joint_value(problem, x, joint, value + distance / ratio)
     translate_frames(sides, frames, distance * dx, distance * dy, distance * dz)
-    return floats[ints[AT_STEP] + joint[JOINT_COLUMN]]
+    return problem.step[joint[JOINT_COLUMN]]
 
 
 @subroutine
-def search_line(ints, floats, x, joint, frames, options):
+def search_line(problem, x, joint, frames, options):
     """Minimise the cost over a value that moves several joints, by samples and then by golden section.
 
     Returns:
         The step, in units of the column.
     """
-    v, offset = joint[JOINT_COLUMN], x + joint[JOINT_X]
-    start_value, scale = floats[offset], floats[ints[AT_SCALE] + v]
+    v = joint[JOINT_COLUMN]
+    start_value, scale = x[joint[JOINT_X]], problem.scale[v]
     max_change = min(math.pi, options[OPTION_MAX_MOTION]) * scale
     value_min, value_max = (
-        max(floats[ints[AT_LOWER] + v], start_value - max_change),
-        min(floats[ints[AT_UPPER] + v], start_value + max_change),
+        max(problem.lower[v], start_value - max_change),
+        min(problem.upper[v], start_value + max_change),
     )
     sample_width = (value_max - value_min) / LINE_INTERVALS
-    best_value, lowest_cost = start_value, cost_at(ints, floats, x, joint, frames, start_value)
+    best_value, lowest_cost = start_value, cost_at(problem, x, joint, frames, start_value)
     if not sample_width > 0.0:
         return 0.0
     best_sample = start_value
     for sample in range(LINE_INTERVALS + 1):
         value = value_min + sample * sample_width
-        cost = cost_at(ints, floats, x, joint, frames, value)
+        cost = cost_at(problem, x, joint, frames, value)
         if cost < lowest_cost:
             best_value, lowest_cost, best_sample = value, cost, value
     interval_start, interval_end = (
@@ -498,35 +430,35 @@ def search_line(ints, floats, x, joint, frames, options):
         interval_start + GOLDEN_RATIO * (interval_end - interval_start),
     )
     low_probe_cost, high_probe_cost = (
-        cost_at(ints, floats, x, joint, frames, low_probe),
-        cost_at(ints, floats, x, joint, frames, high_probe),
+        cost_at(problem, x, joint, frames, low_probe),
+        cost_at(problem, x, joint, frames, high_probe),
     )
     for _ in range(GOLDEN_SECTION_STEPS):
         if low_probe_cost < high_probe_cost:
             interval_end, high_probe, high_probe_cost = high_probe, low_probe, low_probe_cost
             low_probe = interval_end - GOLDEN_RATIO * (interval_end - interval_start)
-            low_probe_cost = cost_at(ints, floats, x, joint, frames, low_probe)
+            low_probe_cost = cost_at(problem, x, joint, frames, low_probe)
         else:
             interval_start, low_probe, low_probe_cost = low_probe, high_probe, high_probe_cost
             high_probe = interval_start + GOLDEN_RATIO * (interval_end - interval_start)
-            high_probe_cost = cost_at(ints, floats, x, joint, frames, high_probe)
+            high_probe_cost = cost_at(problem, x, joint, frames, high_probe)
     better_probe = low_probe if low_probe_cost < high_probe_cost else high_probe
     if min(low_probe_cost, high_probe_cost) < lowest_cost:
         best_value = better_probe
-    floats[offset] = start_value
-    set_joint_value(ints, floats, x, joint, start_value + options[OPTION_BLEND] * (best_value - start_value))
-    update_poses_between(ints, floats, x, 0, ints[N_NODES])
-    update_goal_frames(ints, floats, frames)
-    return floats[ints[AT_STEP] + v]
+    x[joint[JOINT_X]] = start_value
+    set_joint_value(problem, x, joint, start_value + options[OPTION_BLEND] * (best_value - start_value))
+    update_poses_between(problem, x, 0, problem.node_count)
+    update_goal_frames(problem, frames)
+    return problem.step[v]
 
 
 @subroutine
-def cost_at(ints, floats, x, joint, frames, value):
+def cost_at(problem, x, joint, frames, value):
     """Write the value of a joint, update poses and frames, and return the cost of the goals (`total_cost`)."""
-    floats[x + joint[JOINT_X]] = value
-    update_poses_between(ints, floats, x, 0, ints[N_NODES])
-    update_goal_frames(ints, floats, frames)
-    return total_cost(ints, floats, frames, joint[JOINT_USES])
+    x[joint[JOINT_X]] = value
+    update_poses_between(problem, x, 0, problem.node_count)
+    update_goal_frames(problem, frames)
+    return total_cost(problem, frames, joint[JOINT_USES])
 
 
 @kernel("f8(i8[::1], f8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
@@ -539,34 +471,36 @@ def ccd_sweep(ints, floats, joints, sides, frames, options, work):
         frames, work: (blocks, 24) and (SWEEP_WORK_FLOATS,), work arrays.
         options: (3 + blocks,), see OPTION_FROM_BASE.
     """
-    x, n = ints[AT_TRIAL], ints[N_NODES]
-    update_poses_between(ints, floats, x, 0, n)
-    update_goal_frames(ints, floats, frames)
-    floats[ints[AT_STEP] : ints[AT_STEP] + ints[N_COLUMNS]] = 0.0
+    problem = open_problem(ints, floats)
+    x, n = problem.trial, problem.node_count
+    update_poses_between(problem, x, 0, n)
+    update_goal_frames(problem, frames)
+    for v in range(problem.column_count):
+        problem.step[v] = 0.0
     largest_step, first_stale_node = 0.0, n
     for j in range(joints.shape[0]):
         joint = joints[j]
         node, motion = joint[JOINT_NODE], joint[JOINT_MOTION]
         if options[OPTION_FROM_BASE] == 1.0:  # nodes nearer to the base have moved
-            update_poses_between(ints, floats, x, first_stale_node, node + 1)
+            update_poses_between(problem, x, first_stale_node, node + 1)
             first_stale_node = max(first_stale_node, node + 1)
         if motion == HINGE_MOTION:
-            joint_step = move_hinge(ints, floats, x, joint, sides[node], frames, options, work)
+            joint_step = move_hinge(problem, x, joint, sides[node], frames, options, work)
         elif motion == SLIDER_MOTION:
-            joint_step = move_slider(ints, floats, x, joint, sides[node], frames, options)
+            joint_step = move_slider(problem, x, joint, sides[node], frames, options)
         elif motion == SPHERICAL_MOTION:
-            quaternion_offset, cone, step_offset = (
-                x + joint[JOINT_X],
-                joint[JOINT_CONE],
-                ints[AT_STEP] + joint[JOINT_COLUMN],
+            quaternion, rotation_vector = (
+                vector_at(x, joint[JOINT_X], 4),
+                vector_at(problem.step, joint[JOINT_COLUMN], 3),
             )
+            cone = joint[JOINT_CONE]
             cosine = options[OPTION_FIRST_COSINE + max(cone, 0)]
             joint_step = rotate_spherical(
-                ints, floats, quaternion_offset, node, joint[JOINT_USES], cone, sides[node], frames,
-                options[OPTION_MAX_MOTION], options[OPTION_BLEND], cosine, work, floats[step_offset : step_offset + 3],
+                problem, quaternion, node, joint[JOINT_USES], cone, sides[node], frames, options[OPTION_MAX_MOTION],
+                options[OPTION_BLEND], cosine, work, rotation_vector,
             )  # fmt: skip
         else:
-            joint_step = search_line(ints, floats, x, joint, frames, options)
+            joint_step = search_line(problem, x, joint, frames, options)
             first_stale_node = n
         if joint_step != 0.0 and motion != SHARED_VALUE_MOTION:
             first_stale_node = min(first_stale_node, node)

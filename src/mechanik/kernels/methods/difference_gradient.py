@@ -9,41 +9,24 @@ import numpy as np
 from mechanik.spatial.array import Array
 
 from ..compiler import inline, kernel
-from ..nodes import FIRST_Q, IDENTITY_POSE, NODE_FLOATS, NODE_KIND, PARENT, SPHERICAL, child_pose, compose
-from ..problem_layout import (
-    AT_BLOCK_DATA,
-    AT_BLOCKS,
-    AT_NODES,
-    AT_POSES,
-    AT_SCALE,
-    AT_TRIAL,
-    AT_WEIGHT,
-    AXES_C,
-    BLOCK_FLOATS,
-    BLOCK_INTS,
-    BLOCK_KIND,
-    FIRST_ROW,
-    FRAME_A,
-    FRAME_B,
-    IN_WORLD,
-    NODE_B,
-    ROW_MASK,
-)
+from ..nodes import FIRST_Q, IDENTITY_POSE, NODE_KIND, PARENT, SPHERICAL, child_pose, compose, read_pose
+from ..problem_layout import open_problem
 from ..relative_pose import residual_of_kind, rotate_inverse, times_transposed, transposed_times
-from ..residuals import read_pose_at, read_rotation
+from ..residuals import read_rotation
+from ..tables import vector_at
 
 
 @inline
-def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
+def half_squared_residual(problem: Any, b: int, B: Any) -> float:
     """Return half the squared residual norm of block b, if its frame B has the world pose B; its frame A is fixed."""
-    block, data = ints[AT_BLOCKS] + BLOCK_INTS * b, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b
-    A = read_pose_at(floats, data + FRAME_A)
-    C = read_rotation(floats, data + AXES_C) if ints[block + IN_WORLD] == 1 else read_rotation(floats, data + FRAME_A)
+    block, data = problem.blocks[b], problem.block_data[b]
+    A = read_pose(data.frame_a)
+    C = read_rotation(data.axes_c) if block.in_world else read_rotation(data.frame_a)
     x, y, z = rotate_inverse(C, B[9] - A[9], B[10] - A[10], B[11] - A[11])
     Q = transposed_times(C, B)
-    if ints[block + IN_WORLD] == 1:
+    if block.in_world:
         Q = times_transposed(Q, transposed_times(C, A))
-    residual_and_derivatives = residual_of_kind(ints[block + BLOCK_KIND], x, y, z, Q)
+    residual_and_derivatives = residual_of_kind(block.kind, x, y, z, Q)
     residual = (
         residual_and_derivatives[0],
         residual_and_derivatives[1],
@@ -52,31 +35,39 @@ def half_squared_residual(ints: Any, floats: Any, b: int, B: Any) -> float:
         residual_and_derivatives[4],
         residual_and_derivatives[5],
     )
-    total, weight_offset = 0.0, ints[AT_WEIGHT] + ints[block + FIRST_ROW]
+    total, row = 0.0, block.first_row
     for r in range(6):
-        if ints[block + ROW_MASK] & (1 << r):
-            total += (floats[weight_offset] * residual[r]) ** 2
-            weight_offset += 1
+        if block.row_mask & (1 << r):
+            total += (problem.weight[row] * residual[r]) ** 2
+            row += 1
     return 0.5 * total
 
 
 @inline
-def perturb_dof(floats: Any, k: int, axis: int, is_spherical: bool, d: float) -> None:
+def read_value(value: Any) -> tuple[float, float, float, float]:
+    """Return a quaternion (4,), or the value of a dof (1,) and three zeros."""
+    if value.shape[0] == 1:
+        return value[0], 0.0, 0.0, 0.0
+    return value[0], value[1], value[2], value[3]
+
+
+@inline
+def perturb_dof(value: Any, axis: int, is_spherical: bool, d: float) -> None:
     """Move a dof of a node by d; a spherical joint rotates about one of its own axes.
 
     Args:
-        k: offset of the node's joint values in `floats`.
+        value: the dof (1,), or the quaternion of the spherical joint (4,), updated.
         axis: index of the dof in the node.
         d: m or rad.
     """
     if not is_spherical:
-        floats[k + axis] += d
+        value[0] += d
         return
-    w, x, y, z = floats[k], floats[k + 1], floats[k + 2], floats[k + 3]
+    w, x, y, z = read_value(value)
     cosine, sine = np.cos(0.5 * d), np.sin(0.5 * d)
-    dx, dy, dz = (sine if axis == 0 else 0.0), (sine if axis == 1 else 0.0), (sine if axis == 2 else 0.0)
-    floats[k], floats[k + 1] = w * cosine - x * dx - y * dy - z * dz, w * dx + x * cosine + y * dz - z * dy
-    floats[k + 2], floats[k + 3] = w * dy - x * dz + y * cosine + z * dx, w * dz + x * dy - y * dx + z * cosine
+    dx, dy, dz = sine if axis == 0 else 0.0, sine if axis == 1 else 0.0, sine if axis == 2 else 0.0
+    value[0], value[1] = w * cosine - x * dx - y * dy - z * dz, w * dx + x * cosine + y * dz - z * dy
+    value[2], value[3] = w * dy - x * dz + y * cosine + z * dx, w * dz + x * dy - y * dx + z * cosine
 
 
 @kernel("void(i8[::1], f8[::1], i8, i8[:,::1], f8, f8[::1])")
@@ -97,44 +88,29 @@ def difference_gradient(
         d: difference, in units of the columns.
         gradient: (n,), written.
     """
-    nodes, poses, trial = ints[AT_NODES], ints[AT_POSES], ints[AT_TRIAL]
-    q = floats[trial:]
+    problem = open_problem(ints, floats)
+    nodes, poses, trial = problem.nodes, problem.poses, problem.trial
     for v in range(gradient.shape[0]):
         gradient[v] = 0.0
     for b in range(block_count):
-        i = ints[ints[AT_BLOCKS] + BLOCK_INTS * b + NODE_B]
-        X_node_B = read_pose_at(floats, ints[AT_BLOCK_DATA] + BLOCK_FLOATS * b + FRAME_B)
-        cost = half_squared_residual(
-            ints, floats, b, compose(read_pose_at(floats, poses + 12 * i), X_node_B) if i >= 0 else X_node_B
-        )
+        i = problem.blocks[b].node_b
+        X_node_B = read_pose(problem.block_data[b].frame_b)
+        cost = half_squared_residual(problem, b, compose(read_pose(poses[i]), X_node_B) if i >= 0 else X_node_B)
         while i >= 0:
-            node = floats[nodes + NODE_FLOATS * i : nodes + NODE_FLOATS * i + NODE_FLOATS]
+            node = nodes[i]
             parent, is_spherical = int(node[PARENT]), int(node[NODE_KIND]) == SPHERICAL
-            value_offset = trial + int(node[FIRST_Q])
-            X_world_parent = read_pose_at(floats, poses + 12 * parent) if parent >= 0 else IDENTITY_POSE
+            first_q, value_count = int(node[FIRST_Q]), 4 if is_spherical else 1
+            X_world_parent = read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE
             for axis in range(3):
                 v = columns[i, axis]
                 if v >= 0:
-                    dof_change = d * floats[ints[AT_SCALE] + v]
-                    w, x, y, z = (
-                        floats[value_offset],
-                        floats[value_offset + 1],
-                        floats[value_offset + 2],
-                        floats[value_offset + 3],
-                    )
-                    perturb_dof(floats, value_offset, axis, is_spherical, dof_change)
-                    X_world_B = compose(child_pose(X_world_parent, node, q, False), X_node_B)
-                    gradient[v] += (half_squared_residual(ints, floats, b, X_world_B) - cost) / d
-                    (
-                        floats[value_offset],
-                        floats[value_offset + 1],
-                        floats[value_offset + 2],
-                        floats[value_offset + 3],
-                    ) = (
-                        w,
-                        x,
-                        y,
-                        z,
-                    )
-            X_node_B = compose(child_pose(IDENTITY_POSE, node, q, False), X_node_B)
+                    value = vector_at(trial, first_q if is_spherical else first_q + axis, value_count)
+                    w, x, y, z = read_value(value)
+                    perturb_dof(value, axis, is_spherical, d * problem.scale[v])
+                    X_world_B = compose(child_pose(X_world_parent, node, trial, False), X_node_B)
+                    gradient[v] += (half_squared_residual(problem, b, X_world_B) - cost) / d
+                    value[0] = w
+                    if is_spherical:
+                        value[1], value[2], value[3] = x, y, z
+            X_node_B = compose(child_pose(IDENTITY_POSE, node, trial, False), X_node_B)
             i = parent

@@ -15,7 +15,7 @@ import numpy as np
 from mechanik.spatial.array import Array
 
 from ..compiler import inline, kernel
-from ..problem_layout import AT_BOUND_STATE, AT_COLUMN_X, AT_LOWER, AT_SCALE, AT_TRIAL, AT_UPPER, LOCKED
+from ..problem_layout import LOCKED, open_problem
 
 LIMIT_TOLERANCE = 1e-12
 """Distance to a limit, in units of the columns, below which a column counts as at its limit."""
@@ -39,6 +39,7 @@ def gradient_and_bounds(
 
     Columns of spherical joints have infinite distances, and locked columns have zero distances.
     """
+    problem = open_problem(ints, floats)
     m, n = J.shape
     for v in range(n):
         gradient[v] = 0.0
@@ -47,18 +48,18 @@ def gradient_and_bounds(
             gradient[v] += J[i, v] * e[i]
     for v in range(n):
         step_min[v], step_max[v] = -np.inf, np.inf
-        x_index = ints[ints[AT_COLUMN_X] + v]
+        x_index = problem.column_x[v]
         if x_index >= 0:
-            value, scale = floats[ints[AT_TRIAL] + x_index], floats[ints[AT_SCALE] + v]
+            value, scale = problem.trial[x_index], problem.scale[v]
             distance_to_lower, distance_to_upper = (
-                (floats[ints[AT_LOWER] + v] - value) / scale,
-                (floats[ints[AT_UPPER] + v] - value) / scale,
+                (problem.lower[v] - value) / scale,
+                (problem.upper[v] - value) / scale,
             )
             step_min[v], step_max[v] = (
-                (distance_to_lower if distance_to_lower < -LIMIT_TOLERANCE else 0.0),
-                (distance_to_upper if distance_to_upper > LIMIT_TOLERANCE else 0.0),
+                distance_to_lower if distance_to_lower < -LIMIT_TOLERANCE else 0.0,
+                distance_to_upper if distance_to_upper > LIMIT_TOLERANCE else 0.0,
             )
-        if ints[ints[AT_BOUND_STATE] + v] == LOCKED:
+        if problem.bound_state[v] == LOCKED:
             step_min[v], step_max[v] = 0.0, 0.0
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mechanik.spatial.array import Array
 
 from ..compiler import kernel, subroutine
-from ..problem_layout import AT_COLUMN_X, AT_LOWER, AT_STEP, AT_TRIAL, AT_UPPER
+from ..problem_layout import open_problem
 
 MAX_JACOBI_SWEEPS = 40
 """Limit on Jacobi sweeps. Six to eight suffice for Jacobians of mechanisms; ill-conditioned matrices need more."""
@@ -216,15 +216,16 @@ def update_active_limits(
     Returns:
         Whether the active set has changed, so that the step has to be solved again.
     """
+    problem = open_problem(ints, floats)
     m, n = J.shape
     has_changed, has_held_columns = False, False
     for v in range(n):
-        x_index, step = ints[ints[AT_COLUMN_X] + v], floats[ints[AT_STEP] + v]
+        x_index, step = problem.column_x[v], problem.step[v]
         has_held_columns |= column_state[v] == COLUMN_HELD
         if x_index < 0 or step == 0.0:
             continue
-        x = floats[ints[AT_TRIAL] + x_index]
-        if (step < 0.0 and x <= floats[ints[AT_LOWER] + v]) or (step > 0.0 and x >= floats[ints[AT_UPPER] + v]):
+        x = problem.trial[x_index]
+        if (step < 0.0 and x <= problem.lower[v]) or (step > 0.0 and x >= problem.upper[v]):
             has_changed = True
             column_state[v] = COLUMN_HELD if column_state[v] == COLUMN_FREE else COLUMN_LOCKED_AT_LIMIT
             for r in range(m):
@@ -238,7 +239,7 @@ def update_active_limits(
         residual_square += e[r] * e[r]
         y[r] = e[r]
         for v in range(n):
-            y[r] += J[r, v] * floats[ints[AT_STEP] + v]
+            y[r] += J[r, v] * problem.step[v]
     for v in range(n):
         if column_state[v] != COLUMN_HELD:
             continue
@@ -246,13 +247,8 @@ def update_active_limits(
         for r in range(m):
             slope += jacobian[r, v] * y[r]
             column_square += jacobian[r, v] * jacobian[r, v]
-        x, min_slope = (
-            floats[ints[AT_TRIAL] + ints[ints[AT_COLUMN_X] + v]],
-            MIN_SLOPE_RATIO * math.sqrt(residual_square * column_square),
-        )
-        if (slope < -min_slope and x <= floats[ints[AT_LOWER] + v]) or (
-            slope > min_slope and x >= floats[ints[AT_UPPER] + v]
-        ):
+        x, min_slope = problem.trial[problem.column_x[v]], MIN_SLOPE_RATIO * math.sqrt(residual_square * column_square)
+        if (slope < -min_slope and x <= problem.lower[v]) or (slope > min_slope and x >= problem.upper[v]):
             has_changed = True
             column_state[v] = COLUMN_RELEASED
             for r in range(m):

@@ -76,15 +76,15 @@ def minimum_norm_step(D, L, e, u):
 
 
 @subroutine
-def close_loops(evaluate, ints, floats, rows, can_move, q, E, J, D, L, e, u):
+def close_loops(evaluate, problem, rows, can_move, q, E, J, D, L, e, u):
     """Write a configuration with closed loops near q (nq,) to the table `trial`; return whether this succeeded."""
-    trial, step_offset, previous_residual, has_factor = ints[AT_TRIAL], ints[AT_STEP], math.inf, False
-    for k in range(ints[N_X]):
-        floats[trial + k] = q[k] if k < q.shape[0] else floats[ints[AT_X] + k]
-    for v in range(ints[N_COLUMNS]):
-        floats[step_offset + v] = 0.0
+    trial, problem_step, previous_residual, has_factor = problem.trial, problem.step, math.inf, False
+    for k in range(problem.x_count):
+        trial[k] = q[k] if k < q.shape[0] else problem.x[k]
+    for v in range(problem.column_count):
+        problem_step[v] = 0.0
     for _ in range(MAX_NEWTON_STEPS):
-        evaluate(ints, floats, MOVE_EVALUATE_DENSIFY, 1.0, TRIAL_BUFFER, 0, ints[N_BLOCKS], E, J)
+        evaluate(problem.ints, problem.floats, MOVE_EVALUATE_DENSIFY, 1.0, TRIAL_BUFFER, 0, problem.block_count, E, J)
         largest_residual = 0.0
         for i in range(rows.shape[0]):
             e[i] = E[rows[i]]
@@ -102,7 +102,7 @@ def close_loops(evaluate, ints, floats, rows, can_move, q, E, J, D, L, e, u):
             has_factor = True
         previous_residual, norm = largest_residual, minimum_norm_step(D, L, e, u)
         for v in range(can_move.shape[0]):
-            floats[step_offset + v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
+            problem_step[v] = u[v] * (-1.0 if norm < MAX_NEWTON_STEP else -MAX_NEWTON_STEP / norm)
     return False
 
 
@@ -116,10 +116,10 @@ def largest_difference(a, b, unit):
 
 
 @subroutine
-def allocate_work(ints, rows, can_move):
+def allocate_work(problem, rows, can_move):
     """Allocate the work arrays E, J, D, L, e, u of `close_loops`."""
     n, m = can_move.shape[0], rows.shape[0]
-    row_count = ints[N_ROWS]
+    row_count = problem.row_count
     return (
         np.empty(row_count), np.empty((row_count, n)), np.empty((m, n)), np.empty((m, m)), np.empty(m), np.empty(n),
     )  # fmt: skip
@@ -138,13 +138,14 @@ def retract(evaluate, ints, floats, rows, can_move, q_indices, q, is_closed):
         q: (N, nq) configurations, updated.
         is_closed: (N,) true for the rows to retract; set to false where no solution is found.
     """
-    E, J, D, L, e, u = allocate_work(ints, rows, can_move)
+    problem = open_problem(ints, floats)
+    E, J, D, L, e, u = allocate_work(problem, rows, can_move)
     for i in range(q.shape[0]):
         if is_closed[i]:
-            is_closed[i] = close_loops(evaluate, ints, floats, rows, can_move, q[i], E, J, D, L, e, u)
+            is_closed[i] = close_loops(evaluate, problem, rows, can_move, q[i], E, J, D, L, e, u)
             if is_closed[i]:
                 for k in q_indices:
-                    q[i, k] = floats[ints[AT_TRIAL] + k]
+                    q[i, k] = problem.trial[k]
 
 
 @kernel(
@@ -172,7 +173,8 @@ def move_with_closed_loops(
         min_progress: smallest progress towards b per step, as a share of `step`.
         out: (N, nq) written: the configurations, of which the first is a.
     """
-    E, J, D, L, e, u = allocate_work(ints, rows, can_move)
+    problem = open_problem(ints, floats)
+    E, J, D, L, e, u = allocate_work(problem, rows, can_move)
     n, q, count = a.shape[0], np.empty(a.shape[0]), 1
     out[0] = a
     distance = largest_difference(a, b, unit)
@@ -183,10 +185,10 @@ def move_with_closed_loops(
             return count + 1
         for k in range(n):
             q[k] = previous_q[k] + (b[k] - previous_q[k]) * (step / distance)
-        if not close_loops(evaluate, ints, floats, rows, can_move, q, E, J, D, L, e, u):
+        if not close_loops(evaluate, problem, rows, can_move, q, E, J, D, L, e, u):
             return count
         for k in q_indices:
-            q[k] = floats[ints[AT_TRIAL] + k]
+            q[k] = problem.trial[k]
         for k in range(n):
             if not (lower[k] - LIMIT_TOLERANCE <= q[k] <= upper[k] + LIMIT_TOLERANCE):
                 return count

@@ -36,6 +36,7 @@ import math
 
 from ..compiler import inline, subroutine
 from ..problem_layout import *
+from ..tables import matrix_at
 from .level_qp import *
 from .level_qp import (
     factor_cholesky,
@@ -70,12 +71,12 @@ def stopping_velocity(distance, deceleration, dt):
 
 
 @subroutine
-def bound_rates(ints, floats, column_table, options, x, n, are_all_coupled):
+def bound_rates(problem, column_table, options, x, n, are_all_coupled):
     """Bound the next velocity of each column by its acceleration, its velocity and the distance to its limits.
 
     Args:
         column_table: RATE_MIN .. RATE_MAX_WITHOUT_ACCELERATION are written.
-        x: offset of the configuration in `floats`.
+        x: the variables, (x,).
         n: number of columns.
         are_all_coupled: whether all columns are coupled. A coupled column cannot brake alone: all coupled columns must
             slow down by the same share. So their velocities stay below LIMIT_APPROACH_RATE times the remaining
@@ -83,12 +84,12 @@ def bound_rates(ints, floats, column_table, options, x, n, are_all_coupled):
     """
     dt, approach_rate = options[TIME_STEP], options[LIMIT_APPROACH_RATE]
     for v in range(n):
-        x_index, is_coupled = ints[ints[AT_COLUMN_X] + v], are_all_coupled or column_table[IS_COUPLED, v] > 0.0
+        x_index, is_coupled = problem.column_x[v], are_all_coupled or column_table[IS_COUPLED, v] > 0.0
         share = COUPLED_LIMIT_SHARE if column_table[IS_COUPLED, v] > 0.0 else LIMIT_SHARE
         max_acceleration, max_rate = column_table[MAX_ACCELERATION, v] * share, column_table[MAX_VELOCITY, v] * share
         low_rate, high_rate = -max_rate, max_rate
         if x_index >= 0:
-            value, columns_per_value = floats[x + x_index], 1.0 / floats[ints[AT_SCALE] + v]
+            value, columns_per_value = x[x_index], 1.0 / problem.scale[v]
             distance_above, distance_below = (
                 columns_per_value * (column_table[VALUE_MAX, v] - value),
                 columns_per_value * (value - column_table[VALUE_MIN, v]),
@@ -162,7 +163,7 @@ active; with fewer solves, rows may leave their bands."""
 
 
 @subroutine
-def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_residual, n):
+def gather_soft_rows(problem, stage, A, e, past_error, band, previous_residual, n):
     """Gather the soft rows of a stage with their Jacobian; return their number, and the number of rows with bands.
 
     Args:
@@ -175,37 +176,30 @@ def gather_soft_rows(ints, floats, stage, A, e, past_error, band, previous_resid
         previous_residual: (rows,) residual of all rows for the previous targets.
         n: number of columns.
     """
-    blocks, block_columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
-    residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
+    blocks, block_columns, slacks = problem.blocks, problem.block_columns, problem.slacks
+    residual, jacobian = problem.residual[1], problem.jacobian[1]
     m, band_count = 0, 0
-    stage_table = ints[AT_STAGES] + STAGE_INTS * stage
-    for b in range(ints[stage_table + HARD_END], ints[stage_table + SOFT_END]):
-        block = blocks + BLOCK_INTS * b
-        first_row, width, first_column, first_jacobian = (
-            ints[block + FIRST_ROW],
-            ints[block + COLUMN_COUNT],
-            ints[block + FIRST_COLUMN],
-            ints[block + FIRST_JACOBIAN],
-        )
-        for r in range(ints[block + ROW_COUNT]):
+    stage_blocks = problem.stages[stage]
+    for b in range(stage_blocks.hard_end, stage_blocks.soft_end):
+        block = blocks[b]
+        width, first_row, first_column = block.column_count, block.first_row, block.first_column
+        J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
+        for r in range(block.row_count):
             for v in range(n):
                 A[m, v] = 0.0
             for u in range(width):
-                v = ints[block_columns + first_column + u]
+                v = block_columns[first_column + u]
                 if v < n:
-                    A[m, v] = floats[jacobian + first_jacobian + r * width + u]
-            e[m] = floats[residual + first_row + r]
-            past_error[m] = e[m] if ints[block + BLOCK_KIND] == PYTHON_FUNCTION else previous_residual[first_row + r]
+                    A[m, v] = J[r, u]
+            e[m] = residual[first_row + r]
+            past_error[m] = e[m] if block.kind == PYTHON_FUNCTION else previous_residual[first_row + r]
             band[m, 0], band[m, 1], band[m, 2] = 0.0, 0.0, 1.0
-            if ints[slack + 2 * (first_row + r)] >= 0:
+            if slacks[first_row + r].x >= 0:
                 slack_column, weight = (
-                    ints[block_columns + first_column + ints[slack + 2 * (first_row + r) + 1]],
-                    floats[ints[AT_WEIGHT] + first_row + r],
+                    block_columns[first_column + slacks[first_row + r].column],
+                    problem.weight[first_row + r],
                 )
-                band[m, 0], band[m, 1] = (
-                    weight * floats[ints[AT_LOWER] + slack_column],
-                    weight * floats[ints[AT_UPPER] + slack_column],
-                )
+                band[m, 0], band[m, 1] = weight * problem.lower[slack_column], weight * problem.upper[slack_column]
                 is_inside = band[m, 0] <= e[m] <= band[m, 1]
                 band[m, 2] = 0.0 if is_inside else 1.0
                 offset = 0.0 if is_inside else (band[m, 0] if e[m] < band[m, 0] else band[m, 1])
@@ -292,8 +286,7 @@ def bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column
 
 @subroutine
 def solve_levels(
-    ints,
-    floats,
+    problem,
     column_table,
     options,
     matrices,
@@ -342,17 +335,15 @@ def solve_levels(
         vectors[VECTOR_UPPER],
     )
     y, y_goal, y_target = vectors[VECTOR_Y], vectors[VECTOR_Y_GOAL], vectors[VECTOR_Y_TARGET]
-    stage_count = ints[N_STAGES]
+    stage_count = problem.stage_count
     approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
     for stage in range(1, max(stage_count, 2)):
         m, band_count = 0, 0
         if stage < stage_count:
-            m, band_count = gather_soft_rows(ints, floats, stage, A_columns, e, past_error, band, previous_residual, n)
+            m, band_count = gather_soft_rows(problem, stage, A_columns, e, past_error, band, previous_residual, n)
         gain = 0.0
         if stage < stage_count:
-            first_row = ints[
-                ints[AT_BLOCKS] + BLOCK_INTS * ints[ints[AT_STAGES] + STAGE_INTS * stage + HARD_END] + FIRST_ROW
-            ]
+            first_row = problem.blocks[problem.stages[stage].hard_end].first_row
             for r in range(m):
                 gain = max(gain, gains[first_row + r])
         for r in range(m):

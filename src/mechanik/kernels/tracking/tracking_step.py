@@ -19,6 +19,7 @@ from ..bounded_step import apply_step
 from ..compiler import kernel, subroutine
 from ..problem_layout import *
 from ..residuals import evaluate_residuals
+from ..tables import matrix_at
 from .level_qp import *
 from .level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
 from .priority_levels import bound_distance_rates, bound_rates, bounds_over_basis, solve_levels, write_limit_codes
@@ -32,45 +33,41 @@ small motions of independent columns would move the dependent column fast."""
 
 
 @subroutine
-def gather_hard_rows(ints, floats, M, n):
+def gather_hard_rows(problem, M, n):
     """Gather the Jacobian of the hard equality rows into M (m, n), and return m."""
-    blocks, block_columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
-    jacobian, m = ints[AT_JACOBIAN] + ints[N_JACOBIAN], 0
-    for b in range(ints[ints[AT_STAGES] + SOFT_END]):
-        block = blocks + BLOCK_INTS * b
-        first_row, width, first_column, first_jacobian = (
-            ints[block + FIRST_ROW],
-            ints[block + COLUMN_COUNT],
-            ints[block + FIRST_COLUMN],
-            ints[block + FIRST_JACOBIAN],
-        )
-        for r in range(ints[block + ROW_COUNT]):
-            if ints[slack + 2 * (first_row + r)] >= 0:
+    blocks, block_columns, slacks = problem.blocks, problem.block_columns, problem.slacks
+    jacobian, m = problem.jacobian[1], 0
+    for b in range(problem.stages[0].soft_end):
+        block = blocks[b]
+        width, first_row, first_column = block.column_count, block.first_row, block.first_column
+        J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
+        for r in range(block.row_count):
+            if slacks[first_row + r].x >= 0:
                 continue
             for v in range(n):
                 M[m, v] = 0.0
             for u in range(width):
-                v = ints[block_columns + first_column + u]
+                v = block_columns[first_column + u]
                 if v < n:
-                    M[m, v] = floats[jacobian + first_jacobian + r * width + u]
+                    M[m, v] = J[r, u]
             m += 1
     return m
 
 
 @subroutine
-def read_hard_residual(ints, floats, buffer, e):
+def read_hard_residual(problem, buffer, e):
     """Write into e the residual of the rows that `gather_hard_rows` gathers, and return its largest magnitude.
 
     Args:
         buffer: the residual buffer (0 or 1) that is read.
     """
-    residual, slack, m, largest_residual = ints[AT_RESIDUAL] + ints[N_ROWS] * buffer, ints[AT_SLACK], 0, 0.0
-    blocks = ints[AT_BLOCKS]
-    for b in range(ints[ints[AT_STAGES] + SOFT_END]):
-        block = blocks + BLOCK_INTS * b
-        for r in range(ints[block + FIRST_ROW], ints[block + FIRST_ROW] + ints[block + ROW_COUNT]):
-            if ints[slack + 2 * r] < 0:
-                e[m] = floats[residual + r]
+    residual, slacks, m, largest_residual = problem.residual[buffer], problem.slacks, 0, 0.0
+    blocks = problem.blocks
+    for b in range(problem.stages[0].soft_end):
+        block = blocks[b]
+        for r in range(block.first_row, block.first_row + block.row_count):
+            if slacks[r].x < 0:
+                e[m] = residual[r]
                 largest_residual = max(largest_residual, abs(e[m]))
                 m += 1
     return largest_residual
@@ -199,7 +196,7 @@ the limit is not exceeded."""
 
 
 @subroutine
-def append_band_rows(ints, floats, options, extra_rows, extra_bounds, k, n):
+def append_band_rows(problem, options, extra_rows, extra_bounds, k, n):
     """Append the hard rows with bands, such as cones and limits of loop-closing joints, and the bounds of their rates.
 
     Args:
@@ -209,36 +206,28 @@ def append_band_rows(ints, floats, options, extra_rows, extra_bounds, k, n):
     Returns:
         The number of rows, including the appended rows.
     """
-    blocks, block_columns, slack = ints[AT_BLOCKS], ints[AT_BLOCK_COLUMNS], ints[AT_SLACK]
-    residual, jacobian = ints[AT_RESIDUAL] + ints[N_ROWS], ints[AT_JACOBIAN] + ints[N_JACOBIAN]
+    blocks, block_columns, slacks = problem.blocks, problem.block_columns, problem.slacks
+    residual, jacobian = problem.residual[1], problem.jacobian[1]
     approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
-    for b in range(ints[ints[AT_STAGES] + SOFT_END]):
-        block = blocks + BLOCK_INTS * b
-        first_row, width, first_column, first_jacobian = (
-            ints[block + FIRST_ROW],
-            ints[block + COLUMN_COUNT],
-            ints[block + FIRST_COLUMN],
-            ints[block + FIRST_JACOBIAN],
-        )
-        for r in range(ints[block + ROW_COUNT]):
-            if ints[slack + 2 * (first_row + r)] < 0:
+    for b in range(problem.stages[0].soft_end):
+        block = blocks[b]
+        width, first_row, first_column = block.column_count, block.first_row, block.first_column
+        J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
+        for r in range(block.row_count):
+            if slacks[first_row + r].x < 0:
                 continue
             for v in range(n):
                 extra_rows[k, v] = 0.0
             for u in range(width):
-                v = ints[block_columns + first_column + u]
+                v = block_columns[first_column + u]
                 if v < n:
-                    extra_rows[k, v] = floats[jacobian + first_jacobian + r * width + u]
+                    extra_rows[k, v] = J[r, u]
             slack_column, weight = (
-                ints[block_columns + first_column + ints[slack + 2 * (first_row + r) + 1]],
-                floats[ints[AT_WEIGHT] + first_row + r],
+                block_columns[first_column + slacks[first_row + r].column],
+                problem.weight[first_row + r],
             )
-            extra_bounds[k, 0] = approach_rate * (
-                weight * floats[ints[AT_LOWER] + slack_column] - floats[residual + first_row + r]
-            )
-            extra_bounds[k, 1] = approach_rate * (
-                weight * floats[ints[AT_UPPER] + slack_column] - floats[residual + first_row + r]
-            )
+            extra_bounds[k, 0] = approach_rate * (weight * problem.lower[slack_column] - residual[first_row + r])
+            extra_bounds[k, 1] = approach_rate * (weight * problem.upper[slack_column] - residual[first_row + r])
             k += 1
     return k
 
@@ -333,45 +322,45 @@ def is_within_acceleration(column_table, options, n):
 
 
 @subroutine
-def finish_step(ints, floats, column_table, options, x, out, rates, curvature_rates, n, result):
+def finish_step(problem, column_table, options, x, out, rates, curvature_rates, n, result):
     """Store the velocities and set x to the result of the step; at STEP_STOPPED, x stays and velocities become 0."""
     for v in range(n):
         if result == STEP_STOPPED:
             rates[v], curvature_rates[v] = 0.0, 0.0
         column_table[RATE, v], column_table[CURVATURE_RATE, v] = rates[v], curvature_rates[v]
     if result != STEP_STOPPED:
-        for i in range(ints[N_X]):
-            floats[x + i] = floats[out + i]
+        for i in range(problem.x_count):
+            x[i] = out[i]
     for v in range(n):
-        x_index = ints[ints[AT_COLUMN_X] + v]
+        x_index = problem.column_x[v]
         if x_index >= 0:  # only rounding exceeds the limits, so the clamp does not open loops
-            floats[x + x_index] = min(max(floats[x + x_index], column_table[VALUE_MIN, v]), column_table[VALUE_MAX, v])
+            x[x_index] = min(max(x[x_index], column_table[VALUE_MIN, v]), column_table[VALUE_MAX, v])
 
 
 @subroutine
-def apply_velocities(ints, floats, options, x, out, rates, n):
+def apply_velocities(problem, options, x, out, rates, n):
     """Move x by the velocities for one time step, and write the result to `out`."""
-    step = ints[AT_STEP]
-    for v in range(ints[N_COLUMNS]):
-        floats[step + v] = rates[v] * options[TIME_STEP] if v < n else 0.0
-    apply_step(ints, floats, x, out, False)
+    step = problem.step
+    for v in range(problem.column_count):
+        step[v] = rates[v] * options[TIME_STEP] if v < n else 0.0
+    apply_step(problem, x, out, False)
 
 
 @subroutine
-def close_loops(ints, floats, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n):
+def close_loops(problem, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n):
     """Correct the dependent velocities until the loops are closed after the step; return the largest residual.
 
     Args:
         rates: (n,) velocities; overwritten.
-        x, out: offsets of the present and of the next configuration in `floats`; the next is written.
+        x, out: the present and the next variables, (x,); the next are written.
     """
     closure_step, e, violation = vectors[VECTOR_CLOSURE_STEP], vectors[VECTOR_RESIDUAL], math.inf
     for _ in range(MAX_CLOSURE_STEPS):
-        apply_velocities(ints, floats, options, x, out, rates, n)
+        apply_velocities(problem, options, x, out, rates, n)
         if m == 0:
             return 0.0
-        evaluate_residuals(ints, floats, out, ints[RUNTIME_ZERO], ints[ints[AT_STAGES] + SOFT_END])
-        previous_violation, violation = violation, read_hard_residual(ints, floats, ints[RUNTIME_ZERO], e)
+        evaluate_residuals(problem, out, problem.runtime_zero, problem.stages[0].soft_end)
+        previous_violation, violation = violation, read_hard_residual(problem, problem.runtime_zero, e)
         if violation < options[HARD_RESIDUAL_TOLERANCE] or not violation < 0.5 * previous_violation:
             break
         for v in range(n):
@@ -429,19 +418,20 @@ def tracking_step(
         limit_codes: (columns,) written: the code of the limit that bounds each column's velocity, see `level_qp.py`.
         evaluates_first: whether the residual must be evaluated first, since the targets are new.
     """
-    n, x, out, result = column_table.shape[1], ints[AT_TRIAL], ints[AT_X], STEP_STOPPED
+    problem = open_problem(ints, floats)
+    n, x, out, result = column_table.shape[1], problem.trial, problem.x, STEP_STOPPED
     if evaluates_first and pair_row_count >= 0:
-        evaluate_residuals(ints, floats, x, 1, ints[N_BLOCKS])
+        evaluate_residuals(problem, x, 1, problem.block_count)
     if pair_row_count >= 0:
-        k = append_band_rows(ints, floats, options, extra_rows, extra_bounds, pair_row_count, n)
-        bound_rates(ints, floats, column_table, options, x, n, k > 0)
+        k = append_band_rows(problem, options, extra_rows, extra_bounds, pair_row_count, n)
+        bound_rates(problem, column_table, options, x, n, k > 0)
         pivot_rows, pivot_columns, pivot_of_column = (
             indices[INDEX_ROW_OF_PIVOT],
             indices[INDEX_COLUMN_OF_PIVOT],
             indices[INDEX_PIVOT_OF_COLUMN],
         )
         M, B, loop_basis = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
-        m = gather_hard_rows(ints, floats, M, n)
+        m = gather_hard_rows(problem, M, n)
         pivot_count = eliminate_hard_rows(
             vectors,
             indices,
@@ -495,9 +485,9 @@ def tracking_step(
                     if repetition == 1 and not is_relaxed:
                         break
                     is_feasible = solve_levels(
-                        ints, floats, column_table, options, matrices, vectors, indices, gains, previous_residual,
+                        problem, column_table, options, matrices, vectors, indices, gains, previous_residual,
                         target_motion, pass_index + repetition > 0, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
-                        rates, n
+                        rates, n,
                     )  # fmt: skip
                     if is_feasible or is_relaxed:
                         break
@@ -515,7 +505,7 @@ def tracking_step(
                 linear_rates[v] = rates[v] - (0.0 if is_braking else curvature_rates[v])
                 if pivot_count == 0:
                     rates[v] = min(max(rates[v], column_table[RATE_MIN, v]), column_table[RATE_MAX, v])
-            violation = close_loops(ints, floats, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n)
+            violation = close_loops(problem, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n)
             for v in range(n):
                 curvature_rates[v] = rates[v] - linear_rates[v] if pivot_of_column[v] >= 0 else 0.0
             if violation < max(1e3 * options[HARD_RESIDUAL_TOLERANCE], 1e-9) and is_within_bounds(
@@ -523,11 +513,11 @@ def tracking_step(
             ):
                 result = STEP_BRAKED if is_braking else STEP_MOVED
                 break
-        finish_step(ints, floats, column_table, options, x, out, rates, curvature_rates, n, result)
+        finish_step(problem, column_table, options, x, out, rates, curvature_rates, n, result)
         write_limit_codes(column_table, options, n, limit_codes)
         if result == STEP_BRAKED and is_within_acceleration(column_table, options, n):
             result = STEP_MOVED
-    evaluate_residuals(ints, floats, x, 1, ints[N_BLOCKS])
-    for r in range(ints[N_ROWS]):
-        previous_residual[r] = floats[ints[AT_RESIDUAL] + ints[N_ROWS] + r]
+    evaluate_residuals(problem, x, 1, problem.block_count)
+    for r in range(problem.row_count):
+        previous_residual[r] = problem.residual[1, r]
     return result

@@ -83,7 +83,7 @@ class Retraction:
         self._loops, self._can_move = loops, can_move
         self._compiled: list[_LoopTables] | None = None
         if loops.groups is not None and not any(
-            group.problem.subproblem.packed.sizes["functions"] for group in loops.groups
+            group.problem.subproblem.packed.has_functions for group in loops.groups
         ):
             self._compiled = [_loop_tables(loops, group, can_move) for group in loops.groups if len(group.rows)]
         self.can_steer = len(self._compiled or ()) == 1 and not (

@@ -390,9 +390,7 @@ class TaskTargets:
                 multi_writer.write((packed,), multi_writer.default_values, q)
                 return False
             multi_writer.default_values[:] = packed_targets
-        floats = packed.floats
-        for slot, value in slot_values:
-            floats[slot] = value
+        packed.write_target_numbers(slot_values)
         self._joint_values.update(joint_values)
         return True
 

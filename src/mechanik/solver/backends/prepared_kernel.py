@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels.state_layout import DONE, SUCCESS
+from mechanik.kernels.state_layout import DONE
 from mechanik.objectives import Objective
 from mechanik.problem import KernelOptions, PackedProblem
+from mechanik.problem.kernel_report import SUCCESS_INDEX
 from mechanik.solver.backends.chain import PreparedCall
 from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.kernel_driver import NO_STARTS, NO_TARGET, descent_kernel
@@ -140,7 +141,7 @@ def _single_goal_call(
         except TypeError:  # not a contiguous array of float64
             pool.append(entry)
             return None
-        success, report = report_table.item(SUCCESS), report_table.tobytes()
+        success, report = report_table.item(SUCCESS_INDEX), report_table.tobytes()
         pool.append(entry)
         if code != DONE or not (success or may_return_failure):
             return None

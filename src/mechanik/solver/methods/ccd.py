@@ -12,19 +12,9 @@ import numpy as np
 from mechanik.errors import InvalidArgument, LimitsError
 from mechanik.kernels.methods.ccd_cost import USE_POSITIONS, USE_ROTATIONS
 from mechanik.kernels.methods.ccd_sweep import JOINT_INTS, SWEEP_WORK_FLOATS
-from mechanik.kernels.nodes import FIRST_Q, NODE_FLOATS, NODE_KIND, PARENT, REVOLUTE, SPHERICAL
-from mechanik.kernels.problem_layout import (
-    AXIS,
-    BLOCK_INTS,
-    BLOCK_KIND,
-    COSINE,
-    HAS_BANDS,
-    IN_WORLD,
-    NODE_A,
-    NODE_B,
-    POSE,
-    ROW_MASK,
-)
+from mechanik.kernels.nodes import REVOLUTE, SPHERICAL
+from mechanik.objectives.relation import RelationKind
+from mechanik.problem.records import NodeRecord
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
 from mechanik.solver.options import dof_indices
@@ -96,15 +86,13 @@ class CyclicCoordinateDescent(Method):
 
     def check(self, problem: LeastSquaresProblem) -> None:
         Method.check(self, problem)
-        blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)
-        for block_index, block in enumerate(blocks):
-            kind, row_mask = block[BLOCK_KIND], block[ROW_MASK]
+        for block_index, block in enumerate(problem.subproblem.packed.block_records()):
             is_supported = (
-                (kind == POSE and row_mask >> 3 in (0, 7))
-                or (kind == AXIS and row_mask >> 3 in (0, 3))
-                or kind == COSINE
+                (block.kind is RelationKind.POSE and block.row_mask >> 3 in (0, 7))
+                or (block.kind is RelationKind.AXIS and block.row_mask >> 3 in (0, 3))
+                or block.kind is RelationKind.COSINE
             )
-            if not is_supported or block[IN_WORLD] or (block[HAS_BANDS] and kind != COSINE):
+            if not is_supported or block.in_world or (block.has_bands and block.kind is not RelationKind.COSINE):
                 objective = problem.objectives[problem.subproblem.owners[block_index]]
                 raise self.unsupported_error(f"does not support {objective!r}", "lm")
         self._cone_blocks(problem)
@@ -112,7 +100,7 @@ class CyclicCoordinateDescent(Method):
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
         packed = problem.subproblem.packed
-        node_count, block_count = packed.sizes["nodes"], packed.sizes["blocks"]
+        node_count, block_count = len(packed.node_table), packed.block_count
         joints = np.zeros((3 * node_count, JOINT_INTS), dtype=np.int64)
         sides = np.zeros((node_count, block_count), dtype=np.int64)
         frames, workspace = np.empty((block_count, 24)), np.empty(SWEEP_WORK_FLOATS)
@@ -134,15 +122,15 @@ class CyclicCoordinateDescent(Method):
 
     def _cone_blocks(self, problem: LeastSquaresProblem) -> Integers:
         """Return for each node the index of the block that limits its swing, (nodes,); -1 without a swing limit."""
-        tables = problem.subproblem.packed.tables
-        nodes, blocks = tables["nodes"].reshape(-1, NODE_FLOATS), tables["blocks"].reshape(-1, BLOCK_INTS)
+        packed = problem.subproblem.packed
+        nodes = packed.node_records()
         cones = np.full(len(nodes), -1, dtype=np.int64)
-        for block_index in np.flatnonzero(blocks[:, HAS_BANDS]):
-            nodes_between = set(_path_to_world(nodes, int(blocks[block_index, NODE_A]))) ^ set(
-                _path_to_world(nodes, int(blocks[block_index, NODE_B]))
-            )
-            rotating_nodes = [i for i in nodes_between if nodes[i, NODE_KIND] in (REVOLUTE, SPHERICAL)]
-            if len(rotating_nodes) != 1 or nodes[rotating_nodes[0], NODE_KIND] != SPHERICAL:
+        for block_index, block in enumerate(packed.block_records()):
+            if not block.has_bands:
+                continue
+            nodes_between = set(_path_to_world(nodes, block.node_a)) ^ set(_path_to_world(nodes, block.node_b))
+            rotating_nodes = [i for i in nodes_between if nodes[i].kind in (REVOLUTE, SPHERICAL)]
+            if len(rotating_nodes) != 1 or nodes[rotating_nodes[0]].kind != SPHERICAL:
                 objective = problem.objectives[problem.subproblem.owners[block_index]]
                 raise self.unsupported_error(
                     f"supports a cone only between the two links of a spherical joint, not {objective!r}", "lm"
@@ -154,27 +142,27 @@ class CyclicCoordinateDescent(Method):
 
     def _node_uses(self, problem: LeastSquaresProblem) -> Integers:
         """Return for each node a bit mask of the residuals that it uses, (nodes,): positions, rotations or both."""
-        tables = problem.subproblem.packed.tables
-        nodes, blocks = tables["nodes"].reshape(-1, NODE_FLOATS), tables["blocks"].reshape(-1, BLOCK_INTS)
+        packed = problem.subproblem.packed
+        nodes = packed.node_records()
         if self.direction_joints is None:
             return np.full(len(nodes), USE_POSITIONS | USE_ROTATIONS, dtype=np.int64)
         uses = np.full(len(nodes), USE_POSITIONS, dtype=np.int64)
         if not isinstance(self.direction_joints, int):
             selected_q = {k for name in self.direction_joints for k in dof_indices(problem.mechanism, name)[0]}
-            uses[[int(node[FIRST_Q]) in selected_q for node in nodes]] = USE_ROTATIONS
+            uses[[node.q_index in selected_q for node in nodes]] = USE_ROTATIONS
             return uses
-        movable_x = {*problem.column_x.tolist(), *tables["spherical"].reshape(-1, 2)[:, 0].tolist()}
-        for block in blocks[blocks[:, ROW_MASK] > 7]:
-            for end_node in (NODE_A, NODE_B):
-                path = [i for i in _path_to_world(nodes, int(block[end_node])) if nodes[i, FIRST_Q] in movable_x]
+        movable_x = {*problem.column_x.tolist(), *(x for x, _ in packed.spherical_columns)}
+        for block in packed.block_records():
+            for end_node in (block.node_a, block.node_b) if block.constrains_rotation else ():
+                path = [i for i in _path_to_world(nodes, end_node) if nodes[i].q_index in movable_x]
                 uses[path[: self.direction_joints]] = USE_ROTATIONS
         return uses
 
 
-def _path_to_world(nodes: np.ndarray[tuple[int, int], np.dtype[np.float64]], node: int) -> list[int]:
+def _path_to_world(nodes: Sequence[NodeRecord], node: int) -> list[int]:
     """Return the indices of a node and all its ancestors, in this order."""
     path: list[int] = []
     while node >= 0:
         path.append(node)
-        node = int(nodes[node, PARENT])
+        node = nodes[node].parent
     return path

@@ -11,18 +11,6 @@ import numpy as np
 
 from mechanik.errors import LimitsError
 from mechanik.kernels.methods.fabrik_sweep import AXIS_END, POINT, POSE, IndexArray
-from mechanik.kernels.nodes import FIRST_Q, NODE_FLOATS
-from mechanik.kernels.problem_layout import (
-    BLOCK_FLOATS,
-    BLOCK_INTS,
-    FIRST_ROW,
-    FRAME_A,
-    FRAME_B,
-    IN_WORLD,
-    NODE_A,
-    NODE_B,
-    ROW_MASK,
-)
 from mechanik.objectives.relation import RelationKind
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
@@ -87,27 +75,24 @@ class Fabrik(Method):
 
     def check(self, problem: LeastSquaresProblem) -> None:
         super(Fabrik, self).check(problem)
-        tables = problem.subproblem.packed.tables
-        for block, relation in zip(tables["blocks"].reshape(-1, BLOCK_INTS), problem.relations, strict=True):
+        packed = problem.subproblem.packed
+        for block, relation in zip(packed.block_records(), problem.relations, strict=True):
             has_bands = relation.lower is not None or relation.upper is not None
             if (
                 relation.kind is not RelationKind.POSE
-                or block[ROW_MASK] not in (POSITION, FULL_POSE)
-                or block[IN_WORLD]
+                or block.row_mask not in (POSITION, FULL_POSE)
+                or block.in_world
                 or has_bands
             ):
                 raise self.unsupported_error("supports only positions and full poses of links", "lm")
-            if block[NODE_A] >= 0:
+            if block.node_a >= 0:
                 raise self.unsupported_error("does not support a target that moves with a joint", "lm")
-        q_indices = tables["nodes"].reshape(-1, NODE_FLOATS)[:, FIRST_Q].tolist()
+        q_indices = [node.q_index for node in packed.node_records()]
         if len(set(q_indices)) < len(q_indices):
             raise self.unsupported_error("does not support coupled joints", "lm")
 
     def iterate(self, problem: LeastSquaresProblem) -> Iterator[None]:
-        nodes, characteristic_length = (
-            problem.subproblem.packed.tables["nodes"].reshape(-1, NODE_FLOATS),
-            problem.problem.length_unit,
-        )
+        nodes, characteristic_length = problem.subproblem.packed.node_table, problem.problem.length_unit
         n = len(nodes)
         point_node, point_kind, point_local, point_target, point_weight = _points(problem)
         effector_offsets = np.empty(n + 1, dtype=np.int64)
@@ -119,9 +104,7 @@ class Fabrik(Method):
         )
         if self.look_ahead is None:
             is_planar = np.empty(n, dtype=np.bool_)
-            fabrik_kernel.find_planar_hinges(
-                nodes, problem.subproblem.packed.tables["poses"].reshape(-1, 12), is_planar
-            )
+            fabrik_kernel.find_planar_hinges(nodes, problem.subproblem.packed.node_poses, is_planar)
             look_ahead_of_node[is_planar] = 0
         weights, targets = np.append(np.zeros(n), point_weight), np.concatenate([np.zeros((n, 3)), point_target])
         lower, upper, columns = _limits_and_columns(problem)
@@ -145,25 +128,21 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
     A pose becomes four points: its origin and the ends of its axes. The length of the axes is the ratio of the rotation
     weight to the position weight.
     """
-    tables = problem.subproblem.packed.tables
+    packed = problem.subproblem.packed
     nodes: list[int] = []
     kinds: list[int] = []
     weights: list[float] = []
     local_positions: list[Array] = []
     target_positions: list[Array] = []
-    block_data = tables["block_data"].reshape(-1, BLOCK_FLOATS)
-    for block, frame_data in zip(tables["blocks"].reshape(-1, BLOCK_INTS), block_data, strict=True):
-        is_pose, row = block[ROW_MASK] == FULL_POSE, block[FIRST_ROW]
-        position_weight = float(tables["weight"][row])
-        axis_length = tables["weight"][row + 3] / position_weight if is_pose else 0.0
-        for positions, frame_index in ((target_positions, FRAME_A), (local_positions, FRAME_B)):
-            R, origin = (
-                frame_data[frame_index : frame_index + 9].reshape(3, 3),
-                frame_data[frame_index + 9 : frame_index + 12],
-            )
+    for block_index, block in enumerate(packed.block_records()):
+        is_pose, row_weights = block.row_mask == FULL_POSE, packed.row_weights(block_index)
+        position_weight = float(row_weights[0])
+        axis_length = row_weights[3] / position_weight if is_pose else 0.0
+        for positions, frame in zip((target_positions, local_positions), packed.frames(block_index), strict=True):
+            R, origin = frame[:9].reshape(3, 3), frame[9:]
             positions += [origin, *(origin + axis_length * R.T)] if is_pose else [origin]
         block_kinds = [POSE, AXIS_END, AXIS_END, AXIS_END] if is_pose else [POINT]
-        kinds, nodes = kinds + block_kinds, nodes + [int(block[NODE_B])] * len(block_kinds)
+        kinds, nodes = kinds + block_kinds, nodes + [block.node_b] * len(block_kinds)
         weights += [position_weight] * len(block_kinds)
     index_arrays = [np.array(indices, dtype=np.int64) for indices in (nodes, kinds)]
     return index_arrays[0], index_arrays[1], np.array(local_positions), np.array(target_positions), np.array(weights)
@@ -171,16 +150,14 @@ def _points(problem: LeastSquaresProblem) -> tuple[IndexArray, IndexArray, Array
 
 def _limits_and_columns(problem: LeastSquaresProblem) -> tuple[Array, Array, IndexArray]:
     """Return the lower limit, upper limit and column of each entry of x; the column is -1 if the entry may not move."""
-    tables, count = problem.subproblem.packed.tables, len(problem.x)
+    packed, count = problem.subproblem.packed, len(problem.x)
     lower, upper, columns = np.full(count, -np.inf), np.full(count, np.inf), np.full(count, -1, dtype=np.int64)
     scalar_columns = np.flatnonzero(problem.scalar_columns)
     scalar_x = problem.column_x[scalar_columns]
-    lower[scalar_x], upper[scalar_x], columns[scalar_x] = (
-        tables["lower"][scalar_columns],
-        tables["upper"][scalar_columns],
-        scalar_columns,
-    )
-    for x_index, column in tables["spherical"].reshape(-1, 2):
+    column_lower, column_upper = packed.column_bounds
+    lower[scalar_x], upper[scalar_x] = column_lower[scalar_columns], column_upper[scalar_columns]
+    columns[scalar_x] = scalar_columns
+    for x_index, column in packed.spherical_columns:
         columns[x_index] = column
     columns[np.isin(columns, np.flatnonzero(~problem.free_columns))] = -1
     return lower, upper, columns

@@ -20,8 +20,7 @@ import numpy as np
 
 from mechanik.errors import LimitsError
 from mechanik.kernels.methods.gradient_steps import MAX_LENGTH, OPTIMAL_LENGTH, RATE_BY_JACOBIAN
-from mechanik.kernels.nodes import FIRST_V, FIXED, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
-from mechanik.kernels.problem_layout import BLOCK_INTS, BLOCK_KIND, DISTANCE, HAS_BANDS, LOCKED, NODE_A
+from mechanik.objectives.relation import RelationKind
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
 from mechanik.spatial.array import Array
@@ -50,15 +49,14 @@ class FiniteDifferenceGradient:
             problem._required_blocks,
             displacement,
         )
-        column_by_v = {
-            int(v): k for k, v in enumerate(packed.columns) if v >= 0 and packed.tables["bound_state"][k] != LOCKED
-        }
-        nodes = packed.tables["nodes"].reshape(-1, NODE_FLOATS)
+        is_locked = packed.is_locked
+        column_by_v = {int(v): k for k, v in enumerate(packed.columns) if v >= 0 and not is_locked[k]}
+        nodes = packed.node_records()
         self._columns = np.full((len(nodes), 3), NO_COLUMN, dtype=np.int64)
         for i, node in enumerate(nodes):
-            kind, first_v = int(node[NODE_KIND]), int(node[FIRST_V])
-            dof_count = 0 if kind == FIXED else 3 if kind in (TRANSLATION, SPHERICAL) else 1
-            self._columns[i, :dof_count] = [column_by_v.get(first_v + axis, NO_COLUMN) for axis in range(dof_count)]
+            self._columns[i, : node.v_count] = [
+                column_by_v.get(node.v_index + axis, NO_COLUMN) for axis in range(node.v_count)
+            ]
 
     def write(self, gradient: Array) -> None:
         """Write the gradient at the present state to `gradient`, (n,)."""
@@ -73,14 +71,14 @@ def unsupported_reason(problem: LeastSquaresProblem) -> str:
     They support goals without bands (intervals of values that count as zero) whose residual depends on one chain from
     the world to a link.
     """
-    blocks = problem.subproblem.packed.tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks]
+    blocks = problem.subproblem.packed.block_records()[: problem._required_blocks]
     if problem.constraint_block_count:
         return "does not support closed loops, joint constraints or swing limits"
-    if np.any(blocks[:, BLOCK_KIND] > DISTANCE):
+    if any(block.kind > RelationKind.DISTANCE for block in blocks):
         return "supports only goals of link frames, no joint values, centres of mass or functions"
-    if np.any(blocks[:, NODE_A] >= 0):
+    if any(block.node_a >= 0 for block in blocks):
         return "supports only goals that are fixed in the world"
-    return "does not support bands" if np.any(blocks[:, HAS_BANDS]) else ""
+    return "does not support bands" if any(block.has_bands for block in blocks) else ""
 
 
 gradient_kernel = kernel_module("methods.gradient_steps")

@@ -16,20 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from mechanik.kernels.methods.least_squares_steps import COLUMN_FREE, IndexTable
-from mechanik.kernels.problem_layout import (
-    AXIS,
-    BLOCK_INTS,
-    BLOCK_KIND,
-    CENTRE_OF_MASS,
-    DISTANCE,
-    FIRST_ROW,
-    JOINT_VALUE,
-    POSE,
-    ROW_COUNT,
-    ROW_MASK,
-    TERRAIN_HEIGHT,
-    X_INDEX,
-)
+from mechanik.objectives.relation import RelationKind
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import (
     Method,
@@ -128,16 +115,16 @@ class LinearModel:
 
 def _find_effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: float) -> tuple[IndexTable, Array]:
     """Return the row range of each effector, and its largest error in units of the residual."""
-    tables, tree = problem.subproblem.packed.tables, problem.problem.tree
+    packed, tree = problem.subproblem.packed, problem.problem.tree
     row_ranges: list[tuple[int, int]] = []
     max_errors: list[float] = []
-    for block in tables["blocks"].reshape(-1, BLOCK_INTS)[: problem._required_blocks].tolist():
-        kind, first_row, row_count = block[BLOCK_KIND], block[FIRST_ROW], block[ROW_COUNT]
+    for block_index, block in enumerate(packed.block_records()[: problem._required_blocks]):
+        kind, first_row, row_count = block.kind, block.rows.start, len(block.rows)
         length_row_count = 0
-        if kind in (POSE, AXIS):
-            length_row_count = (block[ROW_MASK] & 7).bit_count()
-        elif kind in (DISTANCE, CENTRE_OF_MASS, TERRAIN_HEIGHT) or (
-            kind == JOINT_VALUE and not tree.rotates[tree.v_of_x[block[X_INDEX]]]
+        if kind in (RelationKind.POSE, RelationKind.AXIS):
+            length_row_count = block.position_row_count
+        elif kind in (RelationKind.DISTANCE, RelationKind.CENTRE_OF_MASS, RelationKind.HEIGHT) or (
+            kind is RelationKind.JOINT_VALUE and not tree.rotates[tree.v_of_x[block.x_index]]
         ):
             length_row_count = row_count
         for start, end, max_error in (
@@ -146,7 +133,7 @@ def _find_effectors(problem: LeastSquaresProblem, D_max: float, D_max_angle: flo
         ):
             if end > start:
                 row_ranges.append((start, end))
-                max_errors.append(max_error * float(tables["weight"][start]))
+                max_errors.append(max_error * float(packed.row_weights(block_index)[start - first_row]))
     return np.array(row_ranges, dtype=np.int64).reshape(-1, 2), np.array(max_errors)
 
 

@@ -201,8 +201,7 @@ class Population:
         # the other columns are those of spherical joints, whose quaternions are rotated
         self._scalar_columns = np.flatnonzero(problem.scalar_columns)
         self._scalar_x = problem.column_x[self._scalar_columns]
-        quaternions = problem.subproblem.packed.tables["spherical"].reshape(-1, 2)
-        self._quaternions: list[tuple[int, int]] = [(int(k), int(column)) for k, column in quaternions]
+        self._quaternions = problem.subproblem.packed.spherical_columns
         span = problem.upper - problem.lower
         self.span = np.where(np.isfinite(span), span, 2.0 * math.pi)
         self.x, self.cost = np.tile(problem.x, (count, 1)), np.full(count, problem.cost)

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.errors import InvalidArgument, NoClosedForm, NotFinite, ShapeError, StructureError
-from mechanik.kernels.problem_layout import FRAME_A
 from mechanik.model import Link, Mechanism
 from mechanik.model.closed_form_family import ClosedFormFamily, ClosedFormMatch, match_closed_form
 from mechanik.model.screw_axes import ScrewAxes
@@ -489,7 +488,7 @@ class ClosedFormMethod(Method):
         columns = form.axes.columns
         limits = {"lower": problem.q_lower[columns], "upper": problem.q_upper[columns]}
         form = replace(form, axes=replace(form.axes, **limits))
-        frame = problem.subproblem.packed.tables["block_data"][FRAME_A:]
+        frame = problem.subproblem.packed.target_view(0)
         X_world_link = make_pose(frame[:9].reshape(3, 3), frame[9:12]) @ inverse(relation.X_b)
         branch = self._nearest_branch(form, X_world_link, problem.q)
         if branch is None:

@@ -1,0 +1,24 @@
+"""Packed tables are read and written in `problem/` and `kernels/` alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mechanik
+
+SOURCES = Path(mechanik.__file__).parent
+TABLE_ACCESS = re.compile(
+    r"\bpacked\.tables\b"  # the tables of a `PackedProblem`
+    r"|\.(?:ints|floats)\["  # its arrays
+    r"|\bimport .*\b(?:ProblemTables|open_problem|RecordArray|SearchState|SearchReport|StageReport)\b"
+)
+
+
+def test_no_other_file_indexes_packed_tables():
+    files = {
+        file.relative_to(SOURCES).as_posix(): TABLE_ACCESS.findall(file.read_text(encoding="utf-8"))
+        for file in sorted(SOURCES.rglob("*.py"))
+        if file.relative_to(SOURCES).parts[0] not in ("problem", "kernels")
+    }
+    assert {name: matches for name, matches in files.items() if matches} == {}
