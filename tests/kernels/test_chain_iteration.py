@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -46,3 +48,11 @@ def test_row_map_of_a_partial_rotation_is_the_derivative_of_its_residual(weight)
         for axis in np.eye(3)
     ]
     np.testing.assert_allclose(evaluate(R)[1], -np.array(columns).T, atol=1e-8)
+
+
+@pytest.mark.parametrize("angle", [1e-3, 0.1, 1.0, 2.0, 3.0, 3.1415])
+def test_factor_of_the_rotation_vector_is_that_of_the_closed_form(angle):
+    factor, half_cosine2 = chain_iteration.rotation_log_factor(1.0 + 2.0 * math.cos(angle))
+    assert half_cosine2 == pytest.approx(math.cos(angle / 2) ** 2, rel=1e-7)
+    # the trace determines the angle only up to the rounding of 1 + cos(angle)
+    assert factor == pytest.approx(angle / (2.0 * math.sin(angle)), rel=1e-14 + 1e-16 / half_cosine2)

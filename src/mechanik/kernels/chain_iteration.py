@@ -21,15 +21,16 @@ from __future__ import annotations
 from .chain_layout import *
 from .compiler import inline, subroutine
 from .nodes import bounded_sincos
-from .vector import broadcast, lanes_of, load, root, store, where_less
+from .vector import broadcast, eight_doubles, lanes_of, load, root, store, where_less
 
 
 @inline
 def rotation_log_factor(trace):
     """Return angle / (2 sin angle) of a rotation with this trace, and the squared cosine of half its angle.
 
-    The polynomial approximates (angle / 4) / sin(angle / 4) as a function of x = 1 - cos(angle / 4). The squared cosine
-    is at least 1e-12, so that the result is finite for a rotation by pi.
+    The polynomial approximates (angle / 4) / sin(angle / 4) as a function of x = 1 - cos(angle / 4). Its terms are
+    summed in pairs, since the steps of Horner's method would have to wait for one another. The squared cosine is at
+    least 1e-12, so that the result is finite for a rotation by pi.
     """
     half_cosine2 = (trace + 1.0) * 0.25
     half_cosine2 = where_less(half_cosine2, 1e-12, 1e-12, half_cosine2)
@@ -37,16 +38,14 @@ def rotation_log_factor(trace):
     half_cosine = root(half_cosine2)
     quarter_cosine = root((half_cosine + 1.0) * 0.5)
     x = 1.0 - quarter_cosine
-    series = 0.0005967587407433526 * x + 0.00028752927852061436
-    series = series * x + 0.001282418607820801
-    series = series * x + 0.0024578394720230785
-    series = series * x + 0.005332603610528606
-    series = series * x + 0.011543540158612465
-    series = series * x + 0.025396855354727597
-    series = series * x + 0.05714285603660962
-    series = series * x + 0.13333333335421824
-    series = series * x + 0.33333333333317994
-    series = series * x + 1.0000000000000002
+    x2 = x * x
+    x4 = x2 * x2
+    terms_0_to_3 = (0.33333333333317994 * x + 1.0000000000000002) + (0.05714285603660962 * x + 0.13333333335421824) * x2
+    terms_4_to_7 = (0.011543540158612465 * x + 0.025396855354727597) + (
+        0.0024578394720230785 * x + 0.005332603610528606
+    ) * x2
+    terms_8_to_10 = (0.00028752927852061436 * x + 0.001282418607820801) + 0.0005967587407433526 * x2
+    series = terms_0_to_3 + terms_4_to_7 * x4 + terms_8_to_10 * (x4 * x4)
     return 0.5 * series / (half_cosine * quarter_cosine), half_cosine2
 
 
@@ -271,6 +270,24 @@ NEAR_PI_TOLERANCE = 1e-9
 
 
 @inline
+def write_sines_and_cosines(model, work, trigonometry):
+    """Write angle, sine and cosine of every joint at the trial of a single lane, eight joints at a time.
+
+    The offset `trigonometry` is that of `JOINT_ANGLES` and of the other arrays.
+    """
+    like, joint_count = eight_doubles(0.0), int(model[N_JOINTS])
+    angles, sines, cosines = trigonometry + JOINT_ANGLES, trigonometry + JOINT_SINES, trigonometry + JOINT_COSINES
+    for j in range(joint_count):
+        joint = MODEL_HEAD + JOINT_FLOATS * j
+        x = work[LANE_HEAD + COLUMN_SLOTS * int(model[joint + JOINT_COLUMN]) + TRIAL]
+        work[angles + j] = model[joint + JOINT_OFFSET] + x * model[joint + JOINT_RATIO]
+    for j in range(0, joint_count, lanes_of(like)):
+        sine, cosine = bounded_sincos(load(like, work, angles + j))
+        store(work, sines + j, sine)
+        store(work, cosines + j, cosine)
+
+
+@inline
 def chain_forward_kinematics(like, model, work):
     """Return the rotation of the last link, column by column, and the position of the tip (scaled), at the trial.
 
@@ -283,13 +300,20 @@ def chain_forward_kinematics(like, model, work):
     ones, zeros = broadcast(like, 1.0), broadcast(like, 0.0)
     xx, xy, xz, yx, yy, yz, zx, zy, zz = ones, zeros, zeros, zeros, ones, zeros, zeros, zeros, ones
     px, py, pz = zeros, zeros, zeros
+    trigonometry = work.shape[0] - (TRIGONOMETRY_FLOATS + REPORT_FLOATS)
+    if lanes == 1:
+        write_sines_and_cosines(model, work, trigonometry)
     for j in range(int(model[N_JOINTS])):
         joint = MODEL_HEAD + JOINT_FLOATS * j
         slot = (LANE_HEAD + COLUMN_SLOTS * int(model[joint + JOINT_COLUMN])) * lanes
         ratio, slide_scale = model[joint + JOINT_RATIO], model[joint + SLIDE_SCALE]
         x = load(like, work, slot + TRIAL * lanes) * ratio
         if slide_scale == 0.0:
-            sine, cosine = bounded_sincos(model[joint + JOINT_OFFSET] + x)
+            if lanes == 1:
+                sine = load(like, work, trigonometry + JOINT_SINES + j)
+                cosine = load(like, work, trigonometry + JOINT_COSINES + j)
+            else:
+                sine, cosine = bounded_sincos(model[joint + JOINT_OFFSET] + x)
             slide = broadcast(like, model[joint + LINK_TRANSLATION + 2])
             mx, my, mz = py * zz - pz * zy, pz * zx - px * zz, px * zy - py * zx
             ax, ay, az = zx, zy, zz
@@ -413,6 +437,12 @@ def iterate(like, model, work, work_alias):
     store(work, REFERENCE_COST * lanes, where_less(iteration, next_check, reference_cost, cost))
     store(work, NEXT_CHECK * lanes, where_less(iteration, next_check, next_check, next_check + CHECK_INTERVAL))
     store(work, IS_FINISHED * lanes, where_less(MAX_DAMPING_RATIO, damping_ratio, ones, is_finished))
+    if lanes == 1 and work[IS_FINISHED] != 0.0:  # other lanes would need the next trial
+        for j in range(column_count):
+            slot = (LANE_HEAD + COLUMN_SLOTS * j) * lanes
+            x, accepted_x = load(like, work, slot + TRIAL * lanes), load(like, work_alias, slot + ACCEPTED * lanes)
+            store(work, slot + ACCEPTED * lanes, where_less(new_cost, old_cost, x, accepted_x))
+        return
     e0 = where_less(new_cost, old_cost, e0, load(like, work_alias, RESIDUAL * lanes))
     e1 = where_less(new_cost, old_cost, e1, load(like, work_alias, (RESIDUAL + 1) * lanes))
     e2 = where_less(new_cost, old_cost, e2, load(like, work_alias, (RESIDUAL + 2) * lanes))

@@ -71,7 +71,8 @@ COLUMN_FLOATS = 10
 (TARGET_ROTATION, TARGET_POSITION, RESIDUAL, COST, POSITION_ERROR, ROTATION_ERROR, DAMPING_RATIO, ITERATION,
  NEXT_CHECK, REFERENCE_COST, IS_FINISHED, POSITION_AXES, ROTATION_AXES, POSITION_ROW_MAP, ROTATION_ROW_MAP) = (
     0, 9, 12, 18, 19, 20, 21, 22, 23, 24, 25, 26, 35, 44, 53)  # fmt: skip
-"""Slots of a lane. RESIDUAL, COST, POSITION_ERROR, ROTATION_ERROR: at the accepted x; the errors are squared.
+"""Slots of a lane. RESIDUAL, COST, POSITION_ERROR, ROTATION_ERROR: at the accepted x; the errors are squared. The last
+iteration of a single lane does not write RESIDUAL and JACOBIAN.
 DAMPING_RATIO: damping divided by the cost. NEXT_CHECK: iteration of the next progress check. REFERENCE_COST: cost
 at the last check. POSITION_AXES, ROTATION_AXES: axes of partial residuals. POSITION_ROW_MAP, ROTATION_ROW_MAP: see
 `chain_iteration.partial_residual`."""
@@ -109,6 +110,14 @@ FEATURE_ROWS = 9
 ENTRY_TAIL = 4
 """Number of floats that follow the joint values of an entry: the x axis of the last joint, and the azimuth (rad)."""
 
+MAX_JOINTS = 40
+"""Largest number of joints of a chain, a multiple of eight. With more joints each attempt is slow, and the general
+kernel makes larger steps."""
+JOINT_ANGLES, JOINT_SINES, JOINT_COSINES = 0, MAX_JOINTS, 2 * MAX_JOINTS
+"""Offsets of arrays in the last TRIGONOMETRY_FLOATS of a workspace with a single lane, which it has before its report:
+the angle of each joint (rad), its sine and its cosine."""
+TRIGONOMETRY_FLOATS = 3 * MAX_JOINTS
+
 # modes of a search: starts from the table, then random starts; the same after an attempt from the seed; a single
 # attempt, from the seed
 FROM_TABLE, FROM_SEED, SINGLE_ATTEMPT = 0, 1, 2
@@ -119,8 +128,9 @@ REPORT_FLOATS = 6
 
 
 def workspace_size(column_count: int, lane_count: int) -> int:
-    """Return the number of 64-bit floats of a workspace: slots, searches, a target and a report."""
-    return (LANE_HEAD + COLUMN_SLOTS * column_count + SEARCH_HEAD + column_count) * lane_count + 12 + REPORT_FLOATS
+    """Return the number of 64-bit floats of a workspace: slots, searches, a target, trigonometry and a report."""
+    per_lane = LANE_HEAD + COLUMN_SLOTS * column_count + SEARCH_HEAD + column_count
+    return per_lane * lane_count + 12 + (TRIGONOMETRY_FLOATS if lane_count == 1 else 0) + REPORT_FLOATS
 
 
 def table_size(column_count: int, entry_count: int) -> int:

@@ -281,9 +281,6 @@ def _reach(joint_table: Array, column_table: Array) -> float:
 MIN_TOLERANCE = 1e-11
 """Smallest tolerance for the chain kernel, as a ratio to the length unit, and in rad. Smaller tolerances need the
 general kernel."""
-MAX_CHAIN_JOINTS = 40
-"""Largest number of joints for the chain kernel. With more joints each attempt is slow, and the general kernel
-makes larger steps."""
 TARGET_MATCH_TOLERANCE = 1e-13
 """Largest difference of matrix entries that counts as a rounding error."""
 ROTATION_KINDS = {
@@ -384,7 +381,7 @@ def find_serial_chain(
     fixed_transforms, motions = _chain_between(tree, relations[0])
     if (
         not motions
-        or len(motions) > MAX_CHAIN_JOINTS
+        or len(motions) > layout.MAX_JOINTS
         or any(not np.isfinite(transform).all() for transform in fixed_transforms)
     ):
         return None
