@@ -50,10 +50,10 @@ def test_copies_of_an_objective_are_equal_to_it(kind, duplicate, data):
     assert [array.flags.writeable for array in arrays_in(result)] == [False] * len(arrays_in(objective))
 
 
-@given(objective=objectives | custom_objectives, other=objectives | custom_objectives, change=st.data())
-def test_objectives_with_another_field_differ(objective, other, change):
-    if type(objective) is not type(other):
-        assert objective != other
+@given(objective=objectives | custom_objectives, second=objectives | custom_objectives, change=st.data())
+def test_objectives_with_another_field_differ(objective, second, change):
+    if type(objective) is not type(second):
+        assert objective != second
     name, value = change.draw(
         st.sampled_from(
             [

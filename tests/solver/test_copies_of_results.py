@@ -109,8 +109,8 @@ def test_a_copied_solver_gives_the_same_answers():
     for q0 in solver.mechanism.random(rng, 5):
         target = solver.mechanism.pose("tool0", solver.mechanism.random(rng))
         expected = solver.solve(target, q0)
-        for other in copies:
-            solution = other.solve(target, q0)
+        for restored in copies:
+            solution = restored.solve(target, q0)
             assert solution == expected
             np.testing.assert_array_equal(solution.q, expected.q)
 
@@ -125,14 +125,14 @@ def test_a_copied_solution_can_be_read_without_the_solver():
     np.testing.assert_array_equal(solutions.errors, expected_set.errors)
 
 
-def solve_in_every_way(solver):
+def solve_one_and_all(solver):
     return solver.solve(), solver.solve_all(), solver
 
 
 def test_a_process_pool_returns_every_result():
     solver = arm_solver()
     with ProcessPoolExecutor(1) as pool:
-        assert pool.submit(solve_in_every_way, solver).result() == solve_in_every_way(solver)
+        assert pool.submit(solve_one_and_all, solver).result() == solve_one_and_all(solver)
 
 
 def test_a_solution_of_a_graph_can_be_read_after_an_edit_of_the_graph():
