@@ -37,6 +37,7 @@ bounds = st.sampled_from(
 )
 shapes = st.sampled_from([
     mk.Box((0.1, 0.2, 0.3)), mk.Sphere(0.1), mk.Cylinder(0.1, 0.3), mk.Capsule(0.1, 0.3), mk.HalfSpace(),
+    mk.Mesh("part.stl", (1.0, 2.0, 0.1), "/models/part.stl"),
     mk.ConvexMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1 / 3]]),
     mk.HeightField([[0.1, 0.2], [0.3, 0.7]], (1.0, 2.0), -0.5),
 ])  # fmt: skip

@@ -70,7 +70,7 @@ class Clearance(Objective):
         Objective.__init__(self, **options)
         from mechanik.collision import Collider
 
-        pair_rules = tuple(allow), tuple(forbid)
+        pair_rules = _as_pairs(allow), _as_pairs(forbid)
         if isinstance(avoid, Collider) and any(pair_rules):
             raise InvalidArgument(
                 "allow and forbid cannot be combined with a Collider; pass them to the Collider instead"
@@ -163,3 +163,8 @@ def _as_tuple(avoid: object) -> tuple[object, ...]:
     if isinstance(avoid, str) or not isinstance(avoid, Iterable):
         return (avoid,)
     return tuple(cast("Iterable[object]", avoid))
+
+
+def _as_pairs(pairs: Iterable[Any]) -> tuple[Any, ...]:
+    """Return pairs as a tuple of tuples; a collider checks them."""
+    return tuple(tuple(cast("list[Any]", pair)) if isinstance(pair, list) else pair for pair in pairs)
