@@ -78,9 +78,9 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[tuple[int, Fault]] = field(default_factory=list)
 
-    def add(self, other: Tally) -> None:
-        self.counts.update(other.counts)
-        self.faults += other.faults
+    def add(self, tally: Tally) -> None:
+        self.counts.update(tally.counts)
+        self.faults += tally.faults
 
 
 def check_case(case: FuzzCase) -> Tally:

@@ -58,10 +58,11 @@ def _difference(answer: dict[str, Any], expected: dict[str, Any]) -> str:
         return f"{answer} instead of {expected}"
     for name, value in answer.items():
         if isinstance(value, np.ndarray):
-            other = expected[name]
-            if value.tobytes() != other.tobytes():
-                where = np.argwhere(~((value == other) | ((value != value) & (other != other))))[:3].tolist()
-                return f"{name} at {where}: {value.tolist()} instead of {other.tolist()}"
+            fresh_value = expected[name]
+            if value.tobytes() != fresh_value.tobytes():
+                differs = ~((value == fresh_value) | (np.isnan(value) & np.isnan(fresh_value)))
+                where = np.argwhere(differs)[:3].tolist()
+                return f"{name} at {where}: {value.tolist()} instead of {fresh_value.tolist()}"
         elif value != expected[name]:
             return f"{name} is {value!r} instead of {expected[name]!r}"
     return ""

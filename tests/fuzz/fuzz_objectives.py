@@ -99,8 +99,8 @@ def _link_objective(rng, setting: Setting, kind: str, options: dict[str, object]
     names = list(setting.mechanism.links)
     link = names[-1] if rng.random() < 0.4 else names[rng.integers(len(names))]
     if len(names) > 2 and rng.random() < 0.2 and kind != "manipulability":
-        other = names[rng.integers(len(names))]
-        options["relative_to"] = other if other != link else None
+        reference_link = names[rng.integers(len(names))]
+        options["relative_to"] = reference_link if reference_link != link else None
     reference = options.get("relative_to")
     local = np.zeros(3) if rng.random() < 0.3 else rng.uniform(-0.3, 0.3, 3) * setting.size
     axis, direction = random_turn(rng)[1:], random_turn(rng)[1:]

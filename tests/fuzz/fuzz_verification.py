@@ -53,8 +53,8 @@ class Verifier:
                 return _link_errors(objective, self._relative(objective, poses, len(q))[0])
             case mk.Distance():
                 p = _apply(poses[objective.link], objective.point)
-                other = self._frame(objective.other_link, poses, len(q))
-                distance = np.linalg.norm(p - _apply(other, objective.other_point), axis=-1)
+                X_other = self._frame(objective.other_link, poses, len(q))
+                distance = np.linalg.norm(p - _apply(X_other, objective.other_point), axis=-1)
                 if objective.equal is not None:
                     return np.abs(distance - objective.equal), zero
                 return _outside(distance, objective.at_least or 0.0, _or(objective.at_most, math.inf)), zero

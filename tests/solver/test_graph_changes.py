@@ -376,7 +376,7 @@ EDITS = ["grow", "cut", "want", "forget", "move", "move", "aim", "rest", "bound"
 
 
 def test_a_target_that_becomes_a_rest_pose_is_soft():
-    """A used solver went on treating it as required: only the relations of objectives were compared, not their levels."""
+    """A used solver went on treating it as required, since it compared only relations and not levels."""
     root, joints, tip = planar_arm(joints=2)
     point_goal(tip, position=(1.0, 1.2, 0.0))
     joints[0].set_targets(1.0)
