@@ -13,7 +13,14 @@ from random_mechanisms import mechanisms, random_mechanism, random_pose, random_
 
 from mechanik import Builder
 from mechanik.errors import DoFError, NotFinite, ShapeError, StructureError, UnknownName
-from mechanik.objectives.relation import Relation, RelationKind, band_violation, evaluate_relation, is_band_active
+from mechanik.objectives.relation import (
+    Relation,
+    RelationKind,
+    band_violation,
+    evaluate_relation,
+    evaluate_relations,
+    is_band_active,
+)
 from mechanik.spatial import from_position_wxyz, make_pose, quaternion, rotation, translation
 
 BETWEEN_FRAMES = {
@@ -403,3 +410,18 @@ def test_a_relation_between_world_frames_has_a_zero_jacobian():
     )
     np.testing.assert_allclose(make_pose(rotation.exp(residual[3:]), residual[:3]), np.linalg.inv(A) @ B, atol=1e-15)
     assert not J.any()
+
+
+@pytest.mark.parametrize("kind", list(BETWEEN_FRAMES))
+@given(mechanisms, seeds)
+@settings(max_examples=20)
+def test_relations_at_many_configurations_are_those_at_each(kind, mechanism, seed):
+    rng = np.random.default_rng(seed)
+    relation = random_relation(rng, mechanism, kind, world_axes=kind in IN_WORLD_AXES and bool(rng.random() < 0.3))
+    q = mechanism.random(rng, 3)
+    values, J = evaluate_relations(mechanism, relation, q)
+    for k, configuration in enumerate(q):
+        values_of_one, J_of_one = evaluate_relation(mechanism, relation, configuration)
+        np.testing.assert_allclose(values[k], values_of_one, atol=1e-12)
+        np.testing.assert_allclose(J[k], J_of_one, atol=1e-12)
+    assert evaluate_relations(mechanism, relation, q[:0])[1].shape == (0, BETWEEN_FRAMES[kind], mechanism.nv)

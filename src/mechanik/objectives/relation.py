@@ -212,6 +212,38 @@ def evaluate_relation(mechanism: Mechanism, relation: Relation, q: ArrayLike) ->
     return residual[rows], J[rows]
 
 
+def is_evaluated_together(relation: Relation) -> bool:
+    """Return whether `evaluate_relations` computes a relation for all configurations together."""
+    is_fixed = relation.a is None and relation.b is None
+    return relation.kind in (RelationKind.POSE, RelationKind.COSINE) and relation.world_axes is None and not is_fixed
+
+
+def evaluate_relations(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    """Evaluate a relation at many configurations q (K, nq): values (K, rows), and Jacobians (K, rows, nv).
+
+    Poses and cosines in the axes of frame A are computed for all configurations together, other relations one by one.
+    """
+    if not is_evaluated_together(relation) or not len(q):
+        results = [evaluate_relation(mechanism, relation, configuration) for configuration in q]
+        rows = len(relation.rows)
+        return (
+            np.array([values for values, _ in results]).reshape(len(q), rows),
+            np.array([J for _, J in results]).reshape(len(q), rows, mechanism.nv),
+        )
+    A, B, J_linear, J_angular = _relative_motion(mechanism, relation, q)
+    R_A_world, rows = np.swapaxes(A.R, -1, -2), list(relation.rows)
+    if relation.kind is RelationKind.COSINE:
+        u = (R_A_world @ B.R[..., 2:])[..., 0]
+        return u[..., 2:], _rotated_axis_jacobian(J_angular, u)[..., 2:, :]
+    p = (R_A_world @ (B.p - A.p)[..., None])[..., 0]
+    if max(rows) < 3:
+        return p[:, rows], J_linear[:, rows]
+    rotation_vector = rotation.log(R_A_world @ B.R)
+    J_rotation_vector = rotation.left_jacobian_inverse(rotation_vector) @ J_angular
+    values, J = np.concatenate([p, rotation_vector], axis=1), np.concatenate([J_linear, J_rotation_vector], axis=1)
+    return values[:, rows], J[:, rows]
+
+
 def band_violation(relation: Relation, values: Array) -> Array:
     """Return the signed distance of values (..., rows) to their bands; without a band, the values themselves."""
     lower, upper = _band(relation)
@@ -238,7 +270,7 @@ def _band(relation: Relation) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Frame:
-    """Frame at q in the world: rotation R (3, 3), origin p (3,), linear and angular Jacobian (3, nv)."""
+    """Frame at q in the world: rotation R (..., 3, 3), origin p (..., 3), linear and angular Jacobian (..., 3, nv)."""
 
     R: Array
     p: Array
@@ -252,20 +284,20 @@ def _frame_in_world(mechanism: Mechanism, link: str | None, X_link_frame: Array,
         return _Frame(X_link_frame[:3, :3], X_link_frame[:3, 3], no_motion, no_motion)
     X = mechanism.pose(link, q) @ X_link_frame
     J = mechanism.jacobian(link, q, X_link_frame[:3, 3])
-    return _Frame(X[:3, :3], X[:3, 3], J[:3], J[3:])
+    return _Frame(X[..., :3, :3], X[..., :3, 3], J[..., :3, :], J[..., 3:, :])
 
 
 def _relative_motion(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
-    """Return A, B, and the linear and angular Jacobian (3, nv) of B relative to A, in the axes of A."""
+    """Return A, B, and the linear and angular Jacobian (..., 3, nv) of B relative to A, in the axes of A."""
     A, B = (_frame_in_world(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
     # Jacobian of the origin of B if B were fixed to A
-    J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (B.p - A.p)[:, None], axis=0)
-    is_relative_dof = _relative_dof_mask(mechanism, relation.a, relation.b)
+    J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (B.p - A.p)[..., None], axis=-2)
+    R_A_world, is_relative_dof = np.swapaxes(A.R, -1, -2), _relative_dof_mask(mechanism, relation.a, relation.b)
     return (
         A,
         B,
-        np.where(is_relative_dof, A.R.T @ (B.J_linear - J_fixed_to_a), 0.0),
-        np.where(is_relative_dof, A.R.T @ (B.J_angular - A.J_angular), 0.0),
+        np.where(is_relative_dof, R_A_world @ (B.J_linear - J_fixed_to_a), 0.0),
+        np.where(is_relative_dof, R_A_world @ (B.J_angular - A.J_angular), 0.0),
     )
 
 
@@ -357,8 +389,8 @@ def _tilt(u: Array) -> tuple[Array, Array]:
 
 
 def _rotated_axis_jacobian(J_angular: Array, u: Array) -> Array:
-    """Return the Jacobian (3, nv) of a vector u (3,) that rotates with the angular Jacobian (3, nv)."""
-    return np.cross(J_angular, u[:, None], axis=0)
+    """Return the Jacobian (..., 3, nv) of a vector u (..., 3) that rotates with the angular Jacobian (..., 3, nv)."""
+    return np.cross(J_angular, u[..., None], axis=-2)
 
 
 # ---- other relations ----------------------------------------------------------------------------

@@ -115,6 +115,7 @@ class SolutionDetails:
         locked_dofs: (nv,) mask of the dofs that the call locked; None without locks.
         contacts: pairs in collision or closer than the clearance, the deepest first.
         blocking_contacts: pairs that are at the required clearance, if goals are not met and `contacts` is empty.
+        note: what the message says in addition.
     """
 
     history: Array | None = None
@@ -123,6 +124,7 @@ class SolutionDetails:
     locked_dofs: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
     contacts: tuple[Contact, ...] = ()
     blocking_contacts: tuple[Contact, ...] = ()
+    note: str = ""
 
 
 NO_DETAILS = SolutionDetails()
@@ -317,7 +319,7 @@ class Solution:
             text += "; the start was outside the limits and was clamped to them"
         if self.outside_limits:
             text += f"; outside the limits and moved by no objective: {', '.join(self.outside_limits)}"
-        return text
+        return f"{text}; {self._details.note}" if self._details.note else text
 
     def __repr__(self) -> str:
         outcome = "solved" if self.success else f"not solved, {self.status.name}"

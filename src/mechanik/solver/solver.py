@@ -298,8 +298,10 @@ class Solver:
             q0: start configuration (nq,). The search starts here; after a restart, the solution can be far from it (see
                 `nearest`). None: a serial chain with a single pose-like goal starts from its seed table, which is
                 fastest and may end in any branch; all other problems start from `mechanism.q`.
-            nearest: whether to compute all solutions and return the feasible solution nearest to `q0` or `mechanism.q`.
-                This takes milliseconds and ignores `max_seconds`.
+            nearest: whether to search for all solutions and return the feasible solution nearest to `q0` or
+                `mechanism.q`. Where solutions are isolated it is the nearest of all that are found, and on self-motions
+                a local minimum of the distance. This takes milliseconds for arms and up to 0.3 s for trees, and ignores
+                `max_seconds`. The work is bounded, to about 1.5 s; `Solution.message` says if the search ended there.
             lock, limits: for this call, in addition to those of the solver.
             rng: random generator for restarts and random steps. None: a fixed sequence, so results are repeatable.
             feasible: function of q (nq,). If it returns False for a solution, the search continues from the next start.

@@ -338,6 +338,47 @@ def test_with_many_dofs_the_nearest_solution_is_locally_nearest():
     assert solve_all(solver, X, q0).distance[0] < np.linalg.norm(q - q0)
 
 
+def test_the_search_for_the_nearest_solution_is_bounded_and_says_so():
+    """With a function in Python as objective, a search without any success took seconds."""
+    arm, link = gallery.panda(), "panda_hand_tcp"
+    calls: list[int] = []
+
+    def impossible(mechanism, q):
+        calls.append(1)
+        return np.array([2.0 + np.sin(q[0])])
+
+    solver = mk.Solver(arm, [mk.PositionGoal(link, (0.4, 0.2, 0.5)), mk.Custom(impossible)])
+    solution = solver.solve(q0=arm.q, nearest=True)
+    assert len(calls) < 120_000  # there were 290,000
+    assert not solution.success
+    assert "ended early and found none" in solution.message
+
+
+def test_a_bounded_search_returns_the_nearest_solution_that_it_found(monkeypatch):
+    monkeypatch.setattr("mechanik.solver.nearest.NEAREST_MAX_WORK", 4_000.0)
+    builder = mk.Builder("tree")
+    for side, y in (("left", 0.2), ("right", -0.2)):
+        above = "base"
+        for k in range(5):
+            name, axis = f"{side}{k}", ("z", "y", "x")[k % 3]
+            at = (0.0, y, 0.0) if k == 0 else (0.3, 0.0, 0.0)
+            builder.revolute(f"{name}_joint", above, name, at=at, axis=axis, limits=(-2.5, 2.5))
+            above = name
+    tree, rng = builder.build(), np.random.default_rng(4)
+    solver = mk.Solver(tree, [mk.PositionGoal(f"{side}4", (0, 0, 0)) for side in ("left", "right")])
+    q, q0 = tree.random(rng), tree.random(rng)
+    targets = [tree.pose(f"{side}4", q)[:3, 3] for side in ("left", "right")]
+    first, second = (solver.solve(targets, q0, nearest=True) for _ in range(2))
+    assert first.success
+    assert "ended early and may have missed a nearer one" in first.message
+    np.testing.assert_array_equal(first.q, second.q)
+    monkeypatch.undo()
+    full = solver.solve(targets, q0, nearest=True)
+    assert full.success
+    assert "early" not in full.message
+    assert np.linalg.norm(full.q - q0) <= np.linalg.norm(first.q - q0) + 1e-6
+
+
 def test_every_solution_satisfies_the_joint_constraints_also_over_several_revolutions():
     """Once a solution was shifted by a full rotation of one joint only, which broke the joint constraint."""
     builder = mk.Builder("coupled arm")

@@ -145,7 +145,7 @@ def _add_from_starts(
     constraints, q0 = context.constraints, context.q0
     start_count = solved_count = solved_count_at_last_solution = 0
     ignore_limits = False
-    while start_count < max_attempts:
+    while start_count < max_attempts and not constraints.is_exhausted:
         count = min(max(STARTS_PER_BLOCK, min(start_count, 4 * STARTS_PER_BLOCK)), max_attempts - start_count)
         starts = context.starts(start_count, count, rng, ignore_limits)
         if start_count == 0:
@@ -176,7 +176,7 @@ def _add_from_starts(
         if solved_count - solved_count_at_last_solution >= max_count_without_solution:
             break
         ignore_limits = bool(pool.curves) and context.descend_beyond_limits is not None and not ignore_limits
-    while _search_between(pool, q0):
+    while not constraints.is_exhausted and _search_between(pool, q0):
         pass
     return start_count, solved_count
 
@@ -324,7 +324,7 @@ def nearest_solution(
     constraints, q0 = context.constraints, context.q0
     best_q: Array | None = None
     best_distance, idle_blocks, start_count = np.inf, 0, 0
-    while start_count < max_attempts and idle_blocks < BLOCKS_WITHOUT_PROGRESS:
+    while start_count < max_attempts and idle_blocks < BLOCKS_WITHOUT_PROGRESS and not constraints.is_exhausted:
         starts = context.starts(start_count, min(STARTS_PER_BLOCK, max_attempts - start_count), rng)
         if start_count == 0:
             starts[0] = q0

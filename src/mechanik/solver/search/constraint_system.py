@@ -8,6 +8,8 @@ residual are scaled too, so one tolerance applies to all rows, and distances bet
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,7 +26,14 @@ from mechanik.objectives.constraint_relations import (
 from mechanik.objectives.function_objectives import Custom
 from mechanik.objectives.joint_goals import JointObjective
 from mechanik.objectives.objective import length_row_mask
-from mechanik.objectives.relation import Relation, RelationKind, band_violation, evaluate_relation, is_band_active
+from mechanik.objectives.relation import (
+    Relation,
+    RelationKind,
+    band_violation,
+    evaluate_relations,
+    is_band_active,
+    is_evaluated_together,
+)
 from mechanik.spatial import inverse, rotation
 from mechanik.spatial.array import Array
 
@@ -63,6 +72,13 @@ SHIFT_TOLERANCE = 1e-6
 """Change of a custom residual, or of a joint constraint divided by the sum of its absolute coefficients, above which
 configurations that differ by full rotations are not equivalent. It is above rounding errors, and far below the effect
 of a full rotation."""
+ONE_BY_ONE_WORK, FUNCTION_WORK = 8.0, 20.0
+"""Work of evaluating a relation for a single configuration, and a function in Python, relative to that of a pose for
+one of many configurations that are evaluated together (about 10 us)."""
+CALL_WORK = 15.0
+"""Work of evaluating a relation besides that for each configuration, in the same unit."""
+DESCENT_WORK, FUNCTION_DESCENT_WORK = 20.0, 800.0
+"""Work of a descent, without and with functions in Python, in the same unit."""
 DAMPING = 1e-12
 """Damping of Newton's method, so small that it acts only in nearly singular directions."""
 NEWTON_STEPS = 14
@@ -88,6 +104,10 @@ class ConstraintSystem:
         is_shiftable: (n,) whether, in addition, no joint constraint and no custom objective can distinguish the values,
             so that the dof can be shifted alone by full rotations.
         lower, upper: (nq,) limits, rad or m.
+        work: work so far, in evaluations of a pose (see ONE_BY_ONE_WORK).
+        work_per_descent: work of a descent from a start.
+        max_work: a search ends when `work` exceeds this value; infinite by default. Work does not depend on the speed
+            of the machine, so results are repeatable.
     """
 
     def __init__(
@@ -107,6 +127,7 @@ class ConstraintSystem:
             length_unit: unit of length in scaled units, m.
         """
         self.mechanism, self.length_unit = mechanism, length_unit
+        self.work, self.max_work = 0.0, np.inf
         self.objectives = tuple(objective for objective in objectives if objective.required)
         self.lower, self.upper = bounds
         self.moving_dofs = np.flatnonzero(is_moving)
@@ -136,7 +157,16 @@ class ConstraintSystem:
         self._constraint_relations += [
             relation for relations in cone_relations(mechanism).values() for relation in relations
         ]
+        self._relations_by_objective = [
+            (None, self._constraint_relations),
+            *zip(self.objectives, self._relations, strict=True),
+        ]
         self._pose = self._only_pose()
+        relations = [relation for _, relations in self._relations_by_objective for relation in relations]
+        self._work_per_call = CALL_WORK * len(relations)
+        self._work_per_configuration = sum(_work_of(relation) for relation in relations)
+        has_functions = any(relation.kind is RelationKind.FUNCTION for relation in relations)
+        self.work_per_descent = FUNCTION_DESCENT_WORK if has_functions else DESCENT_WORK
         self._X_a_world = np.eye(4) if self._pose is None else inverse(self._pose.X_a)
         self._has_spherical_joints = bool((self.columns < 0).any())
         self._scalar_columns = self.columns[self.columns >= 0]
@@ -148,6 +178,11 @@ class ConstraintSystem:
     def n(self) -> int:
         """Number of moving dofs."""
         return len(self.moving_dofs)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the search has done the work that it may do."""
+        return self.work >= self.max_work
 
     # ---- configurations ---------------------------------------------------------------------
 
@@ -229,6 +264,7 @@ class ConstraintSystem:
 
     def residual_and_jacobian(self, q: Array) -> tuple[Array, Array]:
         """Return the residual (K, m) at `q` (K, nq), and its derivatives by u (K, m, n)."""
+        self.work += self._work_per_call + len(q) * self._work_per_configuration
         return self._stacked_residuals(q) if self._pose is None else self._pose_residual(q, self._pose)
 
     def project(self, q: Array, is_fixed: Mask | None = None, steps: int = NEWTON_STEPS) -> tuple[Array, Array]:
@@ -375,26 +411,43 @@ class ConstraintSystem:
         return (e, J) if len(rows) == 6 else (e[:, rows], J[:, rows])
 
     def _stacked_residuals(self, q: Array) -> tuple[Array, Array]:
-        residuals = [self._residual_at(configuration) for configuration in q]
-        if not residuals:
+        if not len(q):
             return np.zeros((0, 0)), np.zeros((0, 0, self.n))
-        return np.array([e for e, _ in residuals]), np.array([J for _, J in residuals])
+        residuals, jacobians = [np.zeros((len(q), 0))], [np.zeros((len(q), 0, self.n))]
+        for objective, relations in self._relations_by_objective:
+            if isinstance(objective, JointObjective):  # the nearest angle depends on q
+                values = [self._relation_rows(self._joint_relations(objective, x), x) for x in q]
+                residuals.append(np.array([e for e, _ in values]))
+                jacobians.append(np.array([J for _, J in values]))
+                continue
+            for relation in relations:
+                e, J = self._relation_residuals(relation, q)
+                residuals.append(e)
+                jacobians.append(J)
+        return np.concatenate(residuals, axis=1), np.concatenate(jacobians, axis=1)
 
-    def _residual_at(self, q: Array) -> tuple[Array, Array]:
-        residuals, jacobians = [np.zeros(0)], [np.zeros((0, self.n))]
-        relations = list(self._constraint_relations)
-        for objective, objective_relations in zip(self.objectives, self._relations, strict=True):
-            if isinstance(objective, JointObjective):
-                relations += objective.nearest_relations(self.mechanism, q, self.lower, self.upper)
-            else:
-                relations += objective_relations
-        for relation in relations:
-            value, J = evaluate_relation(self.mechanism, relation, q)
-            scale = np.where(length_row_mask(self.mechanism, relation, len(value)), 1.0 / self.length_unit, 1.0)
-            residuals.append(band_violation(relation, value) * scale)
-            J = J[:, self.moving_dofs] * self.unit * scale[:, None]
-            jacobians.append(np.where(is_band_active(relation, value)[:, None], J, 0.0))
-        return np.concatenate(residuals), np.concatenate(jacobians)
+    def _joint_relations(self, objective: JointObjective, q: Array) -> tuple[Relation, ...]:
+        return objective.nearest_relations(self.mechanism, q, self.lower, self.upper)
+
+    def _relation_rows(self, relations: Sequence[Relation], q: Array) -> tuple[Array, Array]:
+        """Return the rows of relations (m,) at q (nq,), and their derivatives by u (m, n)."""
+        rows = [self._relation_residuals(relation, q[None]) for relation in relations]
+        return np.concatenate([e[0] for e, _ in rows]), np.concatenate([J[0] for _, J in rows])
+
+    def _relation_residuals(self, relation: Relation, q: Array) -> tuple[Array, Array]:
+        """Return the rows of a relation (K, m) at q (K, nq), and their derivatives by u (K, m, n)."""
+        values, J = evaluate_relations(self.mechanism, relation, q)
+        scale = np.where(length_row_mask(self.mechanism, relation, len(relation.rows)), 1.0 / self.length_unit, 1.0)
+        J = J[..., self.moving_dofs] * self.unit * scale[:, None]
+        J = np.where(is_band_active(relation, values)[..., None], J, 0.0)
+        return band_violation(relation, values) * scale, J
+
+
+def _work_of(relation: Relation) -> float:
+    """Return the work of evaluating a relation for a configuration."""
+    if relation.kind is RelationKind.FUNCTION:
+        return FUNCTION_WORK
+    return 1.0 if is_evaluated_together(relation) else ONE_BY_ONE_WORK
 
 
 def least_norm_step(J: Array, e: Array) -> Array:

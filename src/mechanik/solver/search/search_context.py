@@ -126,6 +126,7 @@ class SearchContext:
             if ignore_limits and self.descend_beyond_limits is not None
             else self.descend_within_limits
         )
+        self.constraints.work += self.constraints.work_per_descent * len(starts)
         end_points, is_solved = descend(starts)
         return np.where(self.is_fixed, self.q0, end_points[is_solved])  # soft objectives may have moved fixed values
 

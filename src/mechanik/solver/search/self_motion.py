@@ -138,7 +138,7 @@ def _trace(constraints: ConstraintSystem, q: Array, first_tangents: Array) -> tu
     )
     active_indices = np.arange(L)
     for _ in range(MAX_CURVE_STEPS):
-        if not len(active_indices):
+        if not len(active_indices) or constraints.is_exhausted:
             break
         q_current, t_current = all_q[active_indices], tangents[active_indices]
         q_next, is_accepted, t_next, max_steps, J_next = _advance(
@@ -444,7 +444,7 @@ def approach_along_self_motion(
         k = np.flatnonzero(
             (np.abs(direction).max(axis=1, initial=0.0) > MIN_GRADIENT) & (rejections < MAX_REJECTED_STEPS)
         )
-        if not len(k):
+        if not len(k) or constraints.is_exhausted:
             break
         step = factor[k, None] * direction[k]
         step *= np.minimum(1.0, MAX_STEP_LENGTH / np.maximum(np.linalg.norm(step, axis=1), 1e-300))[:, None]

@@ -154,6 +154,12 @@ class SolutionPool:
         """
         new_count = 0
         while len(q):
+            if self.constraints.is_exhausted:  # too late to trace curves
+                self.curve_solutions, self.redundancy = (
+                    np.concatenate([self.curve_solutions, q]),
+                    max(self.redundancy, 1),
+                )
+                break
             sample_indices = farthest_point_sample(self.constraints, q, CURVES_PER_TRACE)
             curves: list[SelfMotionCurve] = []
             for k, curve in zip(sample_indices, trace_self_motions(self.constraints, q[sample_indices]), strict=True):
