@@ -241,3 +241,45 @@ def test_new_goals_are_followed_also_after_two_rejected_settings():
     with live:
         solution = live.solve().result()
     np.testing.assert_allclose(arm.pose("tool", solution.q)[:3, 3], (0.5, 0.4, 0), atol=1e-5)
+
+
+# ---- edits outside `edit` ---------------------------------------------------------------------------
+
+
+def test_a_joint_added_outside_of_an_edit_moves_from_the_next_tick():
+    """The tick failed, because q had the old shape, and so did all later ticks."""
+    arm = chain()
+    with LiveSolver(arm, position_goal()) as live:
+        live.solve().result(TIMEOUT)
+        joint, link = mk.Joint("wrist", dof="EY"), mk.Link("hand")
+        joint.add_child(link)
+        arm.link("link4").add_child(joint)
+        state = live.solve((0.3, 0.0, 0.4)).result(TIMEOUT)
+        assert state.status is mk.Status.CONVERGED
+        assert state.q.shape == (5,)
+        assert arm.pose("link4", state.q)[:3, 3] == pytest.approx((0.3, 0.0, 0.4), abs=1e-6)
+
+
+def test_a_live_solver_at_rest_solves_again_after_an_edit_outside_of_an_edit():
+    """It returned the state of the mechanism before the edit."""
+    arm = chain()
+    with LiveSolver(arm, position_goal((0.2, 0.0, 0.6))) as live:
+        live.solve().result(TIMEOUT)
+        arm.joint("hinge2").position = (0.0, 0.0, 0.4)
+        state = live.solve().result(TIMEOUT)
+        assert arm.pose("link4", state.q)[:3, 3] == pytest.approx((0.2, 0.0, 0.6), abs=1e-6)
+
+
+def test_loops_stay_closed_if_their_mechanism_is_edited_outside_of_an_edit():
+    """A live solver once reported success with a loop 2.2 m open."""
+    linkage = mk.gallery.five_bar()
+    goal = mk.PositionGoal(list(linkage.links)[-1], (0.0, 0.0, 0.0))
+    with LiveSolver(linkage, goal) as live:
+        for k in range(12):
+            crank = linkage.joint("left_crank_joint")
+            crank.position = crank.position + np.array([0.001 * (-1) ** k, 0.0, 0.0])
+            solution = live.solve(linkage.pose(goal.link)[:3, 3] + (0.01 * k, 0.0, 0.0)).result(TIMEOUT).solution
+            assert solution is not None
+            errors = [max(error.position, error.rotation) for error in solution.closure_errors.values()]
+            assert max(errors) < 1e-9 or not solution.success
+            assert solution.mechanism.revision == linkage.revision

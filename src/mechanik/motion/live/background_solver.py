@@ -307,6 +307,7 @@ class BackgroundSolver:
         self._new_q: Array | None = None
         self._has_new_goals = False
         self._build_error: Exception | None = None
+        self._revision: tuple[int, ...] = ()
         start = np.array(mechanism.q if q is None else mechanism._single_q(q))
         self._tick_solver = self._build(start)
         self.state = LiveState(read_only(start.copy()))
@@ -491,9 +492,15 @@ class BackgroundSolver:
         return replaced_futures
 
     def _has_work(self) -> bool:
-        return self._has_changes or self._new_q is not None or not self._tick_solver.is_at_rest
+        return self._has_changes or self._new_q is not None or not self._tick_solver.is_at_rest or self._is_stale
+
+    @property
+    def _is_stale(self) -> bool:
+        """Whether the mechanism was edited since the solver was built."""
+        return self.mechanism.revision != self._revision
 
     def _build(self, q: Array) -> TickSolver:
+        self._revision = self.mechanism.revision
         return TickSolver(self.mechanism, self.settings.build(self.mechanism), self.settings.goals == (), q)
 
     def _rebuild(self) -> None:
@@ -532,6 +539,8 @@ class BackgroundSolver:
 
     def _tick(self, is_step: bool) -> LiveState:
         """Make a tick or a step; the caller holds the lock."""
+        if self._is_stale:  # an edit outside `edit`
+            self._rebuild_after_edit()
         with self._condition:
             tick_solver = self._tick_solver
             if self._new_q is not None:

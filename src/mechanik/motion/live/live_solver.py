@@ -200,6 +200,9 @@ class LiveSolver:
         The thread waits between two ticks. Afterwards the solver is rebuilt, and q is transferred by dof names.
         Settings that are changed inside the context take effect at its end. If no solver can be built at the end, the
         error is raised, and nothing is solved until other settings or another edit allow it.
+
+        The solver is also rebuilt at the first tick after an edit outside of this context. If that edit is made during
+        a tick, the tick fails, and the next tick continues.
         """
         return self._background.edit()
 
