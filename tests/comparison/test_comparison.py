@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from mechanik.comparison.benchmark_runner import TimeLimits, run_case
 from mechanik.comparison.benchmark_verification import SolutionBranches, affecting_dofs
 from mechanik.errors import InvalidArgument, InvalidOperation, LimitsError, StructureError
 from mechanik.solver import Solver
+from mechanik.solver.methods.least_squares_methods import DampedLeastSquares
 from mechanik.solver.target_writer import with_targets
 
 TIME_LIMITS = TimeLimits(budget=0.02, max_attempt_seconds=0.1, patience=5.0, seed=0)
@@ -154,7 +156,7 @@ def test_every_solver_gets_the_same_targets_starts_and_tolerances(task, monkeypa
 class FalseClaims:
     """A solver that returns the start and claims success."""
 
-    method: object = None
+    method: ClassVar[mk.Method] = DampedLeastSquares()
 
     def solve(self, targets, q0, **options):
         return FakeSolution(q0)

@@ -151,7 +151,11 @@ class Closure:
         return self._gap(self._relative_pose())
 
     def gap_at(self, X_world_parent: Array, X_world_link: Array) -> ClosureGap:
-        """Return the violation for given poses of the two links, as in `joint_values_at`; no frame moves."""
+        """Return the violation for given poses of the two links; no frame moves.
+
+        Args:
+            X_world_parent, X_world_link: poses of the parent of the joint and of the link, (4, 4).
+        """
         return self._gap(self._pose_in_axes(X_world_parent @ self.joint.matrix, X_world_link))
 
     def _gap(self, X_axes_end: Array) -> ClosureGap:

@@ -794,8 +794,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         Example:
             >>> arm = mk.gallery.planar_2r()
             >>> snapshot = arm.snapshot()
-            >>> arm.joint("joint2").set_limits(-0.1, 0.1)
-            False
+            >>> joint_was_clamped = arm.joint("joint2").set_limits(-0.1, 0.1)
             >>> snapshot.copy().space.upper.round(2).tolist()
             [3.14, 3.14]
         """

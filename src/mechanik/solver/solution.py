@@ -139,6 +139,18 @@ class Solution:
 
     Solvers create solutions.
 
+    Args:
+        compiled: the compiled problem.
+        objectives: the objectives, a function that makes them, the new target of the only objective (a number; a
+            pose or a point, as an array or as its bytes, which are copied faster), or None for the objectives of
+            the compiled problem.
+        q: configuration, (nq,).
+        reports: the kernel report of each subproblem; or the table of a single report as bytes; or, for a chain
+            that was solved, the return code of the chain kernel.
+        seconds: time from the call to the result, s.
+        bounds: lower and upper limits of this call, (nq,) each. None: the limits of the compiled problem.
+        details: all else.
+
     Example:
         >>> arm = mk.arm_2d([1.0, 1.0])
         >>> solution = mk.solve(arm, mk.PositionGoal("tool", (3.0, 0.0, 0.0), name="reach"), q0=[0.1, 0.2])
@@ -160,20 +172,6 @@ class Solution:
         bounds: tuple[Array, Array] | None = None,
         details: SolutionDetails = NO_DETAILS,
     ) -> None:
-        """Create a solution; solvers call this.
-
-        Args:
-            compiled: the compiled problem.
-            objectives: the objectives, a function that makes them, the new target of the only objective (a number; a
-                pose or a point, as an array or as its bytes, which are copied faster), or None for the objectives of
-                the compiled problem.
-            q: configuration, (nq,).
-            reports: the kernel report of each subproblem; or the table of a single report as bytes; or, for a chain
-                that was solved, the return code of the chain kernel.
-            seconds: time from the call to the result, s.
-            bounds: lower and upper limits of this call, (nq,) each. None: the limits of the compiled problem.
-            details: all else.
-        """
         self._compiled, self._objectives_source, self._report = compiled, objectives, reports
         # a clock may run backwards between cores; `max` would take 0.1 us more, of the 3 us of a short call
         self.q, self.seconds = q, seconds if seconds > 0.0 else 0.0

@@ -244,7 +244,7 @@ class Solver:
 
         Example:
             >>> four_bar = mk.gallery.four_bar()
-            >>> solver = mk.Solver(four_bar, mk.JointValues({"crank": 1.0}))
+            >>> solver = mk.Solver(four_bar, mk.JointValues({"crank_joint": 1.0}))
             >>> solver.explain().backends[0].use
             'not used: there are loops, joint constraints or cones'
         """
