@@ -1,6 +1,8 @@
 """Validate new targets of objectives and write them into a packed problem, in a small kernel for frequent calls.
 
-The numbers of all targets are in one flat array, one target after the other.
+The numbers of all targets are in one flat array, one target after the other. A table has a row for each part of a
+relation that a target determines (`objectives/relation.py`, `TargetWrite`): what to compute, from which numbers, and
+where to write the result. A part of a frame that is fixed to a link is left @ target @ right, with constant poses.
 """
 
 from __future__ import annotations
@@ -11,86 +13,183 @@ import numpy as np
 
 from .compiler import kernel, subroutine
 
-TARGET_POSE, TARGET_POSITION, TARGET_VALUE = range(3)
-"""Kinds of targets: a pose (16 numbers, row by row, m), a position (3 numbers, m), a joint value (rad or m)."""
-NO_REFERENCE = -1
-"""Index in q that means that a joint value has no reference angle."""
-
+(WRITE_POSITION, WRITE_ROTATION, WRITE_INVERSE_ROTATION, WRITE_DIRECTION, WRITE_VALUE, WRITE_QUATERNION,
+ WRITE_BOUND) = range(7)  # fmt: skip
+"""What a row of the table writes: a position (3 numbers), a rotation (9), a transposed rotation (9), the axes of a
+direction (9), a joint value (1), a quaternion (4), a bound of a distance (1)."""
+OPERATION, SLOT, FIRST_NUMBER, STRIDE, REFERENCE = range(5)
+"""Columns of the table. SLOT: index of the first result in the float table of the problem. FIRST_NUMBER: index of the
+first number of the target part. STRIDE: distance of the three numbers of a position, or of the rows of a rotation: 4 in
+a pose (4, 4), which is stored row by row. REFERENCE: index in q0 of the reference angle of a joint value, or -1."""
+WRITE_INTS = 5
+LEFT_ROTATION, LEFT_POSITION, RIGHT_ROTATION = 0, 9, 12
+RATIO, OFFSET, LOWER, UPPER, PERIOD = range(5)
+"""Constants of a row: of a part of a frame the pose to its left, 9 + 3 numbers, and the rotation to its right; of a
+joint value ratio and offset, limits (rad), and the period of equivalent values (rad)."""
+WRITE_FLOATS = 21
 
 RIGID_TRANSFORM_TOLERANCE = 1e-6
 """Bound of the sum of the deviations of a target from a rigid transform: those of the squared lengths and scalar
 products of the columns of its rotation, and of its last row."""
-FULL_TURN = 2.0 * math.pi
+QUATERNION_TOLERANCE = 1e-3
+"""Largest deviation of the squared norm of a quaternion from 1."""
+MIN_DIRECTION_LENGTH2 = 1e-12
+"""Smallest squared length of a direction; shorter directions are left to the checks in Python."""
+MIN_TILT_SINE2 = 1e-20
+"""Square of the sine of the angle to -z below which a direction is left to Python, since its axes are not unique."""
+COUNT_TOLERANCE = 1e-12
+"""Periods by which an angle may be outside its limits because of rounding, as in `nearest_equivalent_value`."""
 
 
 @subroutine
-def write_target_pose(floats, offset, rotations, i, values, first_index):
-    """Write the pose values[first_index:first_index + 16] to `floats`, from `offset` on, as 9 + 3 numbers: R and p.
-
-    The rotation of the pose is multiplied by rotation i from the right.
-
-    Returns:
-        False, and nothing is written, if the pose is not a rigid transform.
-    """
+def is_rigid(values, first, stride):
+    """Return whether the numbers from `first` on are a rotation; for a stride of 4, with the last row of a pose."""
     deviation = 0.0
     for c in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
-            entry, next_entry = values[first_index + 4 * r + c], values[first_index + 4 * r + (c + 1) % 3]
+            entry, next_entry = values[first + stride * r + c], values[first + stride * r + (c + 1) % 3]
             square += entry * entry
             dot += entry * next_entry
-        deviation += abs(dot) + abs(square - 1.0) + abs(values[first_index + 12 + c])
-    minor_x = values[first_index + 5] * values[first_index + 10] - values[first_index + 6] * values[first_index + 9]
-    minor_y = values[first_index + 6] * values[first_index + 8] - values[first_index + 4] * values[first_index + 10]
-    minor_z = values[first_index + 4] * values[first_index + 9] - values[first_index + 5] * values[first_index + 8]
-    is_mirrored = (
-        values[first_index] * minor_x + values[first_index + 1] * minor_y + values[first_index + 2] * minor_z < 0.0
-    )
-    if is_mirrored or not deviation + abs(values[first_index + 15] - 1.0) < RIGID_TRANSFORM_TOLERANCE:
-        return False
+        deviation += abs(dot) + abs(square - 1.0)
+        if stride == 4:
+            deviation += abs(values[first + 12 + c])
+    if stride == 4:
+        deviation += abs(values[first + 15] - 1.0)
+    row_y, row_z = first + stride, first + 2 * stride
+    minor_x = values[row_y + 1] * values[row_z + 2] - values[row_y + 2] * values[row_z + 1]
+    minor_y = values[row_y + 2] * values[row_z] - values[row_y] * values[row_z + 2]
+    minor_z = values[row_y] * values[row_z + 1] - values[row_y + 1] * values[row_z]
+    is_mirrored = values[first] * minor_x + values[first + 1] * minor_y + values[first + 2] * minor_z < 0.0
+    return not is_mirrored and deviation < RIGID_TRANSFORM_TOLERANCE
+
+
+@subroutine
+def place_rotation(floats, slot, constants, i):
+    """Replace the rotation R at `slot` by left @ R @ right, with the constants of row i."""
     for r in range(3):
-        floats[offset + 9 + r] = values[first_index + 4 * r + 3]
+        row = slot + 3 * r
+        x, y, z = floats[row], floats[row + 1], floats[row + 2]
         for c in range(3):
-            floats[offset + 3 * r + c] = (
-                values[first_index + 4 * r] * rotations[i, c]
-                + values[first_index + 4 * r + 1] * rotations[i, 3 + c]
-                + values[first_index + 4 * r + 2] * rotations[i, 6 + c]
+            floats[row + c] = (
+                x * constants[i, RIGHT_ROTATION + c]
+                + y * constants[i, RIGHT_ROTATION + 3 + c]
+                + z * constants[i, RIGHT_ROTATION + 6 + c]
             )
+    for c in range(3):
+        x, y, z = floats[slot + c], floats[slot + 3 + c], floats[slot + 6 + c]
+        for r in range(3):
+            left = LEFT_ROTATION + 3 * r
+            floats[slot + 3 * r + c] = constants[i, left] * x + constants[i, left + 1] * y + constants[i, left + 2] * z
+
+
+@subroutine
+def write_axes_of_direction(x, y, z, floats, slot):
+    """Write the smallest rotation that maps z to a direction of any length to `slot`, as `axes_from_z` computes it.
+
+    Returns:
+        False if the direction is too short, or too near to -z.
+    """
+    length2 = x * x + y * y + z * z
+    if not MIN_DIRECTION_LENGTH2 < length2 < np.inf:
+        return False
+    length = math.sqrt(length2)
+    x, y, z = x / length, y / length, z / length
+    scale = 1.0 / (1.0 + abs(z))
+    xx, xy, yy = x * x * scale, x * y * scale, y * y * scale
+    floats[slot + 6], floats[slot + 7], floats[slot + 8] = -x, -y, z
+    if z >= 0.0:
+        floats[slot], floats[slot + 1], floats[slot + 2] = 1.0 - xx, -xy, x
+        floats[slot + 3], floats[slot + 4], floats[slot + 5] = -xy, 1.0 - yy, y
+        return True
+    sine2 = x * x + y * y
+    if sine2 < MIN_TILT_SINE2:
+        return False
+    # obtuse angle: the rotation to the opposite vector, then half a revolution about an axis in the xy plane
+    a, b, c = 2.0 * y * y / sine2 - 1.0, -2.0 * x * y / sine2, 2.0 * x * x / sine2 - 1.0
+    floats[slot], floats[slot + 1] = a * (1.0 - xx) - b * xy, b * (1.0 - yy) - a * xy
+    floats[slot + 3], floats[slot + 4] = b * (1.0 - xx) - c * xy, c * (1.0 - yy) - b * xy
+    floats[slot + 2], floats[slot + 5] = -a * x - b * y, -b * x - c * y
     return True
 
 
+@subroutine
+def nearest_equivalent(target, value, lower, upper, period):
+    """Return the value inside the limits that is equivalent to `target` and nearest to `value`.
+
+    Without such a value, return the equivalent value nearest to the limits (as `nearest_equivalent_value`).
+    """
+    min_count = math.ceil((lower - target) / period - COUNT_TOLERANCE) if lower > -np.inf else -np.inf
+    max_count = math.floor((upper - target) / period + COUNT_TOLERANCE) if upper < np.inf else np.inf
+    if min_count <= max_count:
+        return target + period * min(max(np.rint((value - target) / period), min_count), max_count)
+    below, above = target + period * max_count, target + period * min_count
+    return below if lower - below < above - upper else above
+
+
 @kernel("b1(f8[::1], i8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def write_targets(floats, target_table, rotations, values, q0):
+def write_targets(floats, table, constants, values, q0):
     """Validate the targets of objectives and write them into the packed problem.
 
     Args:
         floats: the float table of the problem.
-        target_table: (k, 4), for each target its kind, its offset in `floats`, its offset in `values`, and the index in
-            q0 of its reference angle (or NO_REFERENCE). Full turns are added to a joint value to come nearest to this
-            angle.
-        rotations: (k, 9), for each target a rotation matrix, row by row; the rotation of a target pose is multiplied by
-            it from the right.
+        table: (k, WRITE_INTS), what is written.
+        constants: (k, WRITE_FLOATS), the constants of each row.
         values: the numbers of all targets.
         q0: (nq,), configuration with the reference angles.
 
     Returns:
-        False if a number is not finite or a pose is not a rigid transform; some targets may then be written.
+        False if a number is not finite or a target is not valid; some targets may then be written.
     """
     total = 0.0
     for k in range(values.shape[0]):
         total += 0.0 * values[k]
     if total != 0.0:  # 0 times infinity or NaN is NaN, which differs from 0
         return False
-    for i in range(target_table.shape[0]):
-        offset, first_index = target_table[i, 1], target_table[i, 2]
-        if target_table[i, 0] == TARGET_POSE:
-            if not write_target_pose(floats, offset, rotations, i, values, first_index):
-                return False
-        elif target_table[i, 0] == TARGET_POSITION:
+    for i in range(table.shape[0]):
+        operation, slot, first, stride = table[i, OPERATION], table[i, SLOT], table[i, FIRST_NUMBER], table[i, STRIDE]
+        if operation == WRITE_POSITION:
+            x, y, z = values[first], values[first + stride], values[first + 2 * stride]
             for r in range(3):
-                floats[offset + 9 + r] = values[first_index + r]
+                row = LEFT_ROTATION + 3 * r
+                floats[slot + r] = (
+                    constants[i, row] * x
+                    + constants[i, row + 1] * y
+                    + constants[i, row + 2] * z
+                    + constants[i, LEFT_POSITION + r]
+                )
+        elif operation == WRITE_ROTATION or operation == WRITE_INVERSE_ROTATION:
+            if not is_rigid(values, first, stride):
+                return False
+            for r in range(3):
+                for c in range(3):
+                    index = 3 * r + c if operation == WRITE_ROTATION else 3 * c + r
+                    floats[slot + index] = values[first + stride * r + c]
+            place_rotation(floats, slot, constants, i)
+        elif operation == WRITE_DIRECTION:
+            if not write_axes_of_direction(values[first], values[first + 1], values[first + 2], floats, slot):
+                return False
+            place_rotation(floats, slot, constants, i)
+        elif operation == WRITE_VALUE:
+            value = (values[first] - constants[i, OFFSET]) / constants[i, RATIO]
+            if table[i, REFERENCE] >= 0:
+                value = nearest_equivalent(
+                    value, q0[table[i, REFERENCE]], constants[i, LOWER], constants[i, UPPER], constants[i, PERIOD]
+                )
+            if not abs(value) < np.inf:
+                return False
+            floats[slot] = value
+        elif operation == WRITE_QUATERNION:
+            norm2 = 0.0
+            for r in range(4):
+                norm2 += values[first + r] * values[first + r]
+            if abs(norm2 - 1.0) > QUATERNION_TOLERANCE:
+                return False
+            norm = math.sqrt(norm2)
+            for r in range(4):
+                floats[slot + r] = values[first + r] / norm
         else:
-            floats[offset] = values[first_index]
-            if target_table[i, 3] >= 0:
-                floats[offset] += FULL_TURN * np.rint((q0[target_table[i, 3]] - values[first_index]) / FULL_TURN)
+            if not values[first] > 0.0:
+                return False
+            floats[slot] = values[first]
     return True

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, Self, Unpack
 
 import numpy as np
@@ -398,8 +399,9 @@ class JointValues(JointObjective):
     @property
     def target_spec(self) -> TargetSpec:
         """Declaration of the target: the values of all names, one after the other."""
-        value = np.concatenate(list(self.values.values()))
-        return TargetSpec(value, self._parse_target, restore=self._values_by_name, takes_names=True)
+        value, restore = np.concatenate(list(self.values.values())), partial(_split_by_name, self.values)
+        shapes = (value.shape,) if len(self.values) == 1 else ()
+        return TargetSpec(value, self._parse_target, shapes, restore, takes_names=True)
 
     def with_target(self, target: Mapping[str, ArrayLike] | ArrayLike) -> Self:
         """Return the same goal with other values.
@@ -433,16 +435,21 @@ class JointValues(JointObjective):
     def _parse_target(self, target: Mapping[str, ArrayLike] | ArrayLike) -> Array:
         """Return the values of all names, one after the other."""
         values = self._with_values(target)
-        for name, own_value in self.values.items():
-            if values[name].shape != own_value.shape:
-                raise ShapeError(
-                    f"{self._label} has {format_count(own_value.size, 'value')} at {name!r}, not {values[name].size}"
-                )
+        if not _have_same_sizes(values, self.values):
+            raise ShapeError(f"target of {self._label} has another number of values for a joint than the present one")
         return np.concatenate(list(values.values()))
 
-    def _values_by_name(self, numbers: Array) -> dict[str, Array]:
-        ends = np.cumsum([value.size for value in self.values.values()])
-        return dict(zip(self.values, np.split(numbers, ends[:-1]), strict=True))
+
+def _split_by_name(values: Mapping[str, Array], numbers: Array) -> dict[str, Array]:
+    """Return the numbers of all names, one after the other, by name; `values` has the names and their sizes."""
+    ends = np.cumsum([value.size for value in values.values()])
+    return dict(zip(values, np.split(numbers, ends[:-1]), strict=True))
+
+
+def _have_same_sizes(values: Mapping[str, Array], other_values: Mapping[str, Array]) -> bool:
+    return values.keys() == other_values.keys() and all(
+        value.shape == other_values[name].shape for name, value in values.items()
+    )
 
 
 def _values_text(numbers: Array) -> str:
@@ -516,10 +523,13 @@ class RestPose(JointObjective):
 
     @property
     def target_spec(self) -> TargetSpec:
-        """Declaration of the target: a configuration (nq,); no fixed shape if values are given by name."""
-        if not isinstance(self.q, np.ndarray):
+        """Declaration of the target: a configuration (nq,), or the values of all names, one after the other."""
+        if self.q is None:
             return TargetSpec(None, self._parse_target, takes_names=True)
-        return TargetSpec(self.q, self._parse_target, (self.q.shape,), takes_names=True)
+        if isinstance(self.q, np.ndarray):
+            return TargetSpec(self.q, self._parse_target, (self.q.shape,), takes_names=True)
+        value, restore = np.concatenate([np.zeros(0), *self.q.values()]), partial(_split_by_name, self.q)
+        return TargetSpec(value, self._parse_target, restore=restore, takes_names=True)
 
     def with_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Self:
         """Return the same preference for another configuration (nq,), or for values by name.
@@ -531,12 +541,14 @@ class RestPose(JointObjective):
         object.__setattr__(objective, "q", self._check_configuration(target))
         return objective
 
-    def _parse_target(self, target: ArrayLike) -> Array:
-        """Return a configuration (nq,); raises `ShapeError` for values by name."""
-        q = self._check_configuration(target)
-        if not isinstance(q, np.ndarray) or not isinstance(self.q, np.ndarray) or q.shape != self.q.shape:
-            raise ShapeError(f"target of {self._label} is not a configuration like the present one")
-        return q
+    def _parse_target(self, target: ArrayLike | Mapping[str, ArrayLike]) -> Array:
+        """Return the numbers of a target of the same form as the present one, else raise `ShapeError`."""
+        q, own_q = self._check_configuration(target), self.q
+        if isinstance(q, np.ndarray) and isinstance(own_q, np.ndarray) and q.shape == own_q.shape:
+            return q
+        if isinstance(q, Mapping) and isinstance(own_q, Mapping) and _have_same_sizes(q, own_q):
+            return np.concatenate([np.zeros(0), *(q[name] for name in own_q)])
+        raise ShapeError(f"target of {self._label} has another form than the present one")
 
     def _check_configuration(self, q: ArrayLike | Mapping[str, ArrayLike] | None) -> Array | Mapping[str, Array] | None:
         if q is None:

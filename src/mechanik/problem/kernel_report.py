@@ -51,6 +51,11 @@ class KernelReport:
         report.set_result(status, iterations, attempts)
         return report
 
+    @classmethod
+    def of_bytes(cls, table: bytes) -> KernelReport:
+        """Return the report whose table has these bytes; copying bytes takes less time than copying arrays."""
+        return cls(np.frombuffer(table).copy())
+
     def __eq__(self, value: object) -> bool:
         return isinstance(value, KernelReport) and np.array_equal(self.table, value.table)
 

@@ -162,14 +162,22 @@ class PackedProblem:
                 tables.lower[column] = -np.inf if relation.lower is None else relation.lower[row]
                 tables.upper[column] = np.inf if relation.upper is None else relation.upper[row]
 
-    def target_view(self, block_index: int) -> Array:
-        """Return the target numbers of a block as a view: frame A (12,), or the target of a joint value."""
-        return self.tables.block_data[block_index].frame_a
-
-    def target_index(self, block_index: int) -> int:
-        """Return the index in `floats` of the first target number of a block."""
+    def target_index(self, block_index: int, of_b: bool = False) -> int:
+        """Return the index in `floats` of the first number of frame A (`of_b`: B) of a block, or of its target."""
         first_entry = self.tables.first_entry(ProblemTables.block_data)
-        return first_entry + BlockData.size * block_index + BlockData.frame_a.offset
+        frame = BlockData.frame_b if of_b else BlockData.frame_a
+        return first_entry + BlockData.size * block_index + frame.offset
+
+    def bound_indices(self, block_index: int) -> tuple[int, int]:
+        """Return the indices in `floats` of the lower and upper bound of the first row of a block with a band."""
+        tables = self.tables
+        block = tables.blocks[block_index]
+        column = int(tables.block_columns[block.first_column + tables.slacks[block.first_row].column])
+        return tables.first_entry(ProblemTables.lower) + column, tables.first_entry(ProblemTables.upper) + column
+
+    def number_view(self, index: int) -> Array:
+        """Return the number at an index of `floats`, see `target_index`, as a view (1,)."""
+        return self.floats[index : index + 1]
 
     def write_target_numbers(self, numbers: Iterable[tuple[int, float]]) -> None:
         """Write single target numbers; each has an index in `floats`, see `target_index`."""

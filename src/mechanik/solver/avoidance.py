@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.objectives import PoseGoal
 from mechanik.processor_clock import seconds_since
 from mechanik.solver.collision_constraint import CollisionConstraint
 from mechanik.solver.compiled_problem import ProblemDefinition
@@ -234,8 +233,6 @@ class CollisionAvoidance:
         chain, compiled = backends.chain, backends.compiled
         if chain is None:
             return None
-        if type(targets) is np.ndarray and targets.shape == (4, 4) and type(compiled.objectives[0]) is PoseGoal:
-            return np.asarray(targets, dtype=np.float64)
         relations = compiled.relations_of(with_targets(compiled.objectives, targets), None)
         return chain.search.chain.target(relations[0])
 

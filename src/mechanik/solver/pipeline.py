@@ -15,9 +15,13 @@ from typing import Any
 
 from mechanik.errors import InvalidOperation
 from mechanik.model import Frame
-from mechanik.solver.backends.backend import Backend, Partial
-from mechanik.solver.backends.chain import PreparedCall, make_chain_backend, make_prepared_chain_call
-from mechanik.solver.backends.prepared_kernel import make_prepared_kernel_call
+from mechanik.solver.backends.backend import Backend, Partial, PreparedCall
+from mechanik.solver.backends.chain import SUPPORTED_CHANGES, make_chain_backend, make_prepared_chain_call
+from mechanik.solver.backends.prepared_kernel import (
+    compiled_target_writer,
+    make_prepared_kernel_call,
+    rejection_of_prepared_call,
+)
 from mechanik.solver.backends.search import (
     ClosedFormBackend,
     SearchBackend,
@@ -28,7 +32,7 @@ from mechanik.solver.methods.method_registry import make_method, option_names, s
 from mechanik.solver.options import check_option_names
 from mechanik.solver.request import ResolvedRequest, SolveRequest, resolve_request
 from mechanik.solver.search.search_context import SearchContext, search_context
-from mechanik.solver.solution import Solution
+from mechanik.solver.solution import Solution, objective_names
 from mechanik.solver.target_writer import Targets
 from mechanik.solver.workspace import Workspace, WorkspacePool
 
@@ -36,6 +40,43 @@ MAX_PREPARED_CALLS = 16
 """Number of combinations of options with a prepared call of their own; with more, the calls are prepared again."""
 MAX_VARIANTS = 4
 """Number of compiled problems for targets with another structure that are kept."""
+
+
+RESOLVED_CALLS = {
+    "max_seconds": "a time limit needs a clock",
+    "nearest": "all solutions are computed",
+    "lock": "the columns of locked dofs are found for each call",
+    "limits": "limits are checked for each call",
+    "rng": "restarts are drawn in Python",
+    "feasible": "solutions are checked in Python",
+    "history": "iterations are recorded in Python",
+    "callback": "the function is called in Python",
+}
+"""Arguments of calls that are never prepared, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """A kind of call, and whether it is prepared: only its targets are written before the kernel runs.
+
+    A prepared call is resolved, too, if an argument is not valid, and if the first start does not reach the targets
+    and other starts or backends follow.
+
+    Attributes:
+        call: what the call gives: "targets and q0" or the name of a further argument.
+        reason: why it is not prepared; empty if it is.
+    """
+
+    call: str
+    reason: str
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether the call is prepared."""
+        return not self.reason
+
+    def __str__(self) -> str:
+        return f"{self.call}: prepared" if self.is_prepared else f"{self.call}: not prepared, since {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +122,6 @@ class ProblemBackends:
             self._ordered.append(ClosedFormBackend(self.pool, closed_form))
         self.call: PreparedCall | None = None if self.chain is None else make_prepared_chain_call(self.chain)
         self._calls: dict[tuple[Any, ...], PreparedCall | None] = {}
-        self._call_rejection = ""
         if self.chain is None:
             self.call = self.prepared_call({})
 
@@ -101,13 +141,17 @@ class ProblemBackends:
     def prepared_call(self, changes: dict[str, Any]) -> PreparedCall | None:
         """Return the prepared call of the general kernel for some options, or None."""
         key = tuple(changes.items())
-        with suppress(KeyError, TypeError):  # not prepared yet, or a value that cannot be a key
+        try:
             return self._calls[key]
+        except (KeyError, TypeError):  # not prepared yet, or a value that cannot be a key
+            pass
         definition = self.compiled.definition
         check_option_names(changes, option_names(type(definition.method)))
         method, common_options = make_method(definition.method, changes)
         options = replace(definition.options, **common_options)
-        if not method.is_compiled or any(
+        if self.chain is not None and changes.keys() <= SUPPORTED_CHANGES and options.restarts != 0:
+            call = None  # the chain kernel comes first
+        elif not method.is_compiled or any(
             getattr(options, name) != getattr(definition.options, name)
             for name in ("position_weight", "rotation_weight")
         ):
@@ -116,11 +160,8 @@ class ProblemBackends:
             may_fail = options.restart_count == 0 and not definition.is_auto
             if options.restarts is None:
                 may_fail = may_fail and default_restart_count(self.compiled, method, options) == 0
-            call, rejection = make_prepared_kernel_call(
-                self.compiled, options, method.kernel_options(options, self.compiled.problem.length_unit), may_fail
-            )
-            if not changes:
-                self._call_rejection = rejection
+            kernel_options = method.kernel_options(options, self.compiled.problem.length_unit)
+            call, _ = make_prepared_kernel_call(self.compiled, options, kernel_options, may_fail, self.chain is None)
         if len(self._calls) >= MAX_PREPARED_CALLS:
             self._calls.clear()
         with suppress(TypeError):
@@ -162,14 +203,27 @@ class ProblemBackends:
             reports.append(BackendReport("closed form", "if the kernels fail; not for calls that lock joints"))
         return reports
 
-    def call_report(self) -> str:
-        """Return which calls are prepared, and which are not, for `Solver.explain`."""
-        if self.call is None:
-            return f"no call is prepared: {self._call_rejection or 'the target is no pose or point of the world'}"
-        return (
-            "calls with targets and q0 as float64 arrays are prepared, also with options other than max_seconds; calls "
-            "with nearest, lock, limits, rng, feasible, history or callback are resolved, which takes longer"
-        )
+    def call_reports(self) -> list[CallReport]:
+        """Return which calls are prepared, and why others are not, for `Solver.explain`."""
+        definition, objectives = self.compiled.definition, self.compiled.objectives
+        reason = rejection_of_prepared_call(self.compiled, definition.options)
+        writer = None
+        if not reason:
+            writer, reason = compiled_target_writer(self.compiled)
+        if self.chain is None:
+            reports = [CallReport("targets and q0", reason), CallReport("without q0", reason)]
+        else:
+            own_reason = "" if self.call is not None else "the target is not a pose or a point that moves one frame"
+            reports = [CallReport("targets and q0", own_reason), CallReport("without q0", own_reason)]
+            reports.append(CallReport("restarts", "the chain kernel gets other tables for other restarts"))
+        reports.append(CallReport("options", reason))
+        if writer is not None and not reason:
+            reports += [
+                CallReport(f"target of {name}", "the relations of the objective are made again for each target")
+                for name, objective, item in zip(objective_names(objectives), objectives, writer.slices, strict=True)
+                if objective.has_target and item.spec is None
+            ]
+        return reports + [CallReport(call, reason) for call, reason in RESOLVED_CALLS.items()]
 
 
 class Pipeline:

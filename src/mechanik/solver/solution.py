@@ -141,12 +141,11 @@ class Solution:
 
     Args:
         compiled: the compiled problem.
-        objectives: the objectives, a function that makes them, the new target of the only objective (a number; a
-            pose or a point, as an array or as its bytes, which are copied faster), or None for the objectives of
-            the compiled problem.
+        objectives: the objectives, a function that makes them, the new target of the only objective (or the bytes
+            of its numbers, which are copied faster), or None for the objectives of the compiled problem.
         q: configuration, (nq,).
-        reports: the kernel report of each subproblem; or the table of a single report as bytes; or, for a chain
-            that was solved, the return code of the chain kernel.
+        reports: the kernel report of each subproblem, or the bytes of its table, which are copied faster; or, for a
+            chain that was solved, the return code of the chain kernel.
         seconds: time from the call to the result, s.
         bounds: lower and upper limits of this call, (nq,) each. None: the limits of the compiled problem.
         details: all else.
@@ -167,7 +166,7 @@ class Solution:
         compiled: CompiledProblem,
         objectives: tuple[Objective, ...] | Callable[[], tuple[Objective, ...]] | Array | bytes | float | None,
         q: Array,
-        reports: tuple[KernelReport, ...] | bytes | int,
+        reports: tuple[KernelReport | bytes, ...] | int,
         seconds: float,
         bounds: tuple[Array, Array] | None = None,
         details: SolutionDetails = NO_DETAILS,
@@ -215,11 +214,12 @@ class Solution:
     @property
     def _kernel_reports(self) -> tuple[KernelReport, ...]:
         """Kernel report of each subproblem."""
-        if isinstance(self._report, int):
-            self._report = (chain_kernel_report(self._report),)
-        elif isinstance(self._report, bytes):
-            self._report = (KernelReport(np.frombuffer(self._report).copy()),)
-        return self._report
+        source = self._report
+        if isinstance(source, int):
+            source = (chain_kernel_report(source),)
+        reports = tuple(KernelReport.of_bytes(report) if isinstance(report, bytes) else report for report in source)
+        self._report = reports
+        return reports
 
     # ---- status and messages ----------------------------------------------------------------
 
@@ -370,10 +370,13 @@ class Solution:
             source = self._objectives_source = source()
         if isinstance(source, tuple):
             return source
+        objective = self._compiled.objectives[0]
         if isinstance(source, bytes):
-            source = np.frombuffer(source)
-            source = source.reshape(4, 4) if source.size == 16 else source
-        return (self._compiled.objectives[0].with_target(source),)
+            spec = objective.target_spec
+            assert spec is not None
+            assert spec.value is not None
+            source = spec.restore(np.frombuffer(source).reshape(spec.value.shape))
+        return (objective.with_target(source),)
 
     @property
     def subproblems(self) -> tuple[SubproblemReport, ...]:

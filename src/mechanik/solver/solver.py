@@ -36,7 +36,7 @@ from mechanik.solver.methods.method_registry import make_method, option_names
 from mechanik.solver.monitor import Callback
 from mechanik.solver.nearest import solve_nearest
 from mechanik.solver.options import DofNames, Options, check_avoid_arguments, check_option_names
-from mechanik.solver.pipeline import BackendReport, Pipeline
+from mechanik.solver.pipeline import BackendReport, CallReport, Pipeline
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import MAX_STARTS, SELF_MOTION_SAMPLES, all_solutions
 from mechanik.solver.search.solution_set import SolutionSet
@@ -59,7 +59,7 @@ class SolverExplanation:
     Attributes:
         method: why this method.
         backends: the backends in the order in which they are tried.
-        prepared_calls: which calls take the shortest path, and which do not.
+        calls: which calls are prepared, so that they take the shortest path, and why others are not.
 
     Example:
         >>> arm = mk.arm_2d([1.0, 1.0])
@@ -70,11 +70,11 @@ class SolverExplanation:
 
     method: str
     backends: tuple[BackendReport, ...]
-    prepared_calls: str
+    calls: tuple[CallReport, ...]
 
     def __str__(self) -> str:
-        lines = [self.method, *(f"{backend.name}: {backend.use}" for backend in self.backends), self.prepared_calls]
-        return "\n".join(lines)
+        backend_lines = [f"{backend.name}: {backend.use}" for backend in self.backends]
+        return "\n".join([self.method, *backend_lines, "calls:", *(f"- {call}" for call in self.calls)])
 
 
 class Solver:
@@ -244,9 +244,11 @@ class Solver:
 
         Example:
             >>> four_bar = mk.gallery.four_bar()
-            >>> solver = mk.Solver(four_bar, mk.JointValues({"crank_joint": 1.0}))
-            >>> solver.explain().backends[0].use
+            >>> explanation = mk.Solver(four_bar, mk.JointValues({"crank_joint": 1.0})).explain()
+            >>> explanation.backends[0].use
             'not used: there are loops, joint constraints or cones'
+            >>> [call.call for call in explanation.calls if call.is_prepared]
+            ['targets and q0', 'without q0', 'options']
         """
         backends = self._pipeline.backends()
         reports = backends.reports()
@@ -254,7 +256,10 @@ class Solver:
             reports.append(
                 BackendReport("collision avoidance", "other solutions of a chain, then the clearances as constraints")
             )
-        return SolverExplanation(backends.method_reason, tuple(reports), backends.call_report())
+        calls = backends.call_reports()
+        if self._avoidance is not None:
+            calls = [CallReport(call.call, call.reason or "solutions are checked for collisions") for call in calls]
+        return SolverExplanation(backends.method_reason, tuple(reports), tuple(calls))
 
     def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
         """Return the stacked residual of all objectives at q, (m,), in m and rad, without weights.

@@ -1,29 +1,49 @@
 """New targets for the objectives of a solver: new objectives, or a direct write to the kernel tables.
 
-A target writer passes the target of a single goal to the kernel, or returns None; then the general path with all its
-checks handles the call. The multi-target writer packs the targets of several goals into an array and writes them with a
-small kernel. It writes poses, positions and joint values; new targets of other objectives need the general path.
+A target writer collects the numbers of all targets of a call in one array, and a small kernel writes them into the
+tables. The objectives declare the numbers of their targets (`Objective.target_spec`), and their relations declare what
+these move (`Relation.target_writes`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mechanik.errors import ShapeError, UnknownName
-from mechanik.kernels.write_targets import NO_REFERENCE, TARGET_POSE, TARGET_POSITION, TARGET_VALUE
+from mechanik.errors import MechanikError, ShapeError, UnknownName
+from mechanik.kernels.write_targets import (
+    FIRST_NUMBER,
+    LEFT_POSITION,
+    LEFT_ROTATION,
+    LOWER,
+    OFFSET,
+    OPERATION,
+    PERIOD,
+    RATIO,
+    REFERENCE,
+    RIGHT_ROTATION,
+    SLOT,
+    UPPER,
+    WRITE_BOUND,
+    WRITE_DIRECTION,
+    WRITE_FLOATS,
+    WRITE_INTS,
+    WRITE_INVERSE_ROTATION,
+    WRITE_POSITION,
+    WRITE_QUATERNION,
+    WRITE_ROTATION,
+    WRITE_VALUE,
+)
 from mechanik.model import Mechanism
-from mechanik.objectives import JointValues, Objective, PoseGoal, PositionGoal, RestPose
-from mechanik.objectives.joint_goals import JointObjective, nearest_equivalent_value
-from mechanik.objectives.relation import Relation, RelationKind, evaluate_relation
-from mechanik.problem import PackedProblem, Problem, same_structure
-from mechanik.solver.compiled_problem import CompiledProblem
-from mechanik.solver.kernel_driver import NO_TARGET
-from mechanik.spatial import inverse, make_pose, rotation
+from mechanik.objectives import Objective
+from mechanik.objectives.joint_goals import JointObjective
+from mechanik.objectives.relation import Relation, RelationKind, TargetPart, TargetWrite, evaluate_relation
+from mechanik.objectives.target_spec import POSE, Shape, TargetSpec
+from mechanik.problem import PackedProblem, Problem, Subproblem
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 from mechanik.validation import read_only
@@ -36,7 +56,7 @@ def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[O
     """Return the objectives with new targets; None, or an entry None of a sequence, does not change a target."""
     if targets is None:
         return objectives
-    takes_names = len(objectives) == 1 and isinstance(objectives[0], JointValues | RestPose)
+    takes_names = len(objectives) == 1 and objectives[0].takes_names
     if isinstance(targets, Mapping) and not takes_names:
         names = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
         new_objectives = list(objectives)
@@ -75,226 +95,238 @@ def scaled_rest(mechanism: Mechanism, relations: tuple[Relation, ...], q: Array,
     return tuple(scaled_relations)
 
 
-EYE, HOMOGENEOUS_ROW, ROTATION_TOLERANCE = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]), 1e-6
-
-TargetWriter = Callable[[object, Array], Array | None]
-"""(target, q0) -> the target argument of the kernel, or None if the general path must handle the call."""
-
-
-def make_target_writer(compiled: CompiledProblem, packed: PackedProblem) -> TargetWriter | None:
-    """Make the writer for new targets of the only objective, or return None if its target cannot be written directly.
-
-    Args:
-        compiled: the compiled problem.
-        packed: a copy of its only packed problem; the targets are written there.
-    """
-    problem, (lower, upper) = compiled.problem, compiled.bounds
-    if len(problem.subproblems) != 1 or len(compiled.all_objectives) != 1 or len(compiled.relations[0]) != 1:
-        return None
-    objective, relation, subproblem = compiled.all_objectives[0], compiled.relations[0][0], problem.subproblems[0]
-    block = subproblem.owners.index(0)
-    data = packed.target_view(block)
-    is_in_world = relation.kind is RelationKind.POSE and relation.a is None and relation.world_axes is None
-    if (
-        type(objective) is PoseGoal
-        and is_in_world
-        and relation.rows == (0, 1, 2, 3, 4, 5)
-        and np.array_equal(relation.X_a, objective.target)
-    ):
-        packed.set_target_block(block)
-        return pass_pose
-    if type(objective) is PositionGoal and is_in_world:
-        return _position_writer(data[9:])
-    if (
-        type(objective) is JointValues
-        and relation.kind is RelationKind.JOINT_VALUE
-        and relation.dof_name in objective.values
-    ):
-        k = problem.tree.x_of[relation.dof_name]
-        if objective.angle_mode == "exact" or not problem.tree.rotates[problem.tree.v_of_x[k]]:
-            return _value_writer(relation.dof_name, data)
-        if k < len(lower):
-            return _angle_writer(relation.dof_name, data, k, float(lower[k]), float(upper[k]))
-    return None
-
-
-def pass_pose(target: object, q0: Array) -> Array | None:
-    """Return a pose target (4, 4) unchanged, since the kernel checks and writes it; None for other targets."""
-    return target if type(target) is np.ndarray and target.shape == (4, 4) else None
-
-
-def is_pose(X: Array) -> bool:
-    """Return whether an array (4, 4) is a rigid transform, up to rounding errors of its rotation."""
-    R = X[:3, :3]
-    if not (np.abs(R.T @ R - EYE).max() < ROTATION_TOLERANCE and (X[3] == HOMOGENEOUS_ROW).all()):
-        return False
-    (a, b, x), (c, d, y), (e, f, z) = R.tolist()
-    is_mirrored = (c * f - e * d) * x + (e * b - a * f) * y + (a * d - c * b) * z < 0.0
-    return not is_mirrored and math.isfinite(float(X[:3, 3].sum()))
-
-
-def _position_writer(position: Array) -> TargetWriter:
-    isfinite = math.isfinite
-
-    def write_target(target: object, q0: Array) -> Array | None:
-        if type(target) is not np.ndarray or target.shape != (3,) or target.dtype != np.float64:
-            return None
-        x, y, z = target.tolist()
-        if not isfinite(x + y + z):
-            return None
-        position[:] = target
-        return NO_TARGET
-
-    return write_target
-
-
-def _value_writer(name: str, data: Array) -> TargetWriter:
-    isfinite = math.isfinite
-
-    def write_target(target: object, q0: Array) -> Array | None:
-        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
-            target = target.get(name)  # type: ignore[union-attr]
-        if not isinstance(target, float) or not isfinite(target):
-            return None
-        data[0] = target
-        return NO_TARGET
-
-    return write_target
-
-
-def _angle_writer(name: str, data: Array, k: int, lower: float, upper: float) -> TargetWriter:
-    """Return a writer that writes the equivalent angle inside the limits which is nearest to entry k of q0."""
-    isfinite, full_turn = math.isfinite, 2 * math.pi
-    is_unlimited = lower == -math.inf and upper == math.inf
-
-    def write_target(target: object, q0: Array) -> Array | None:
-        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
-            target = target.get(name)  # type: ignore[union-attr]
-        if not isinstance(target, float) or not isfinite(target):
-            return None
-        value = q0.item(k)
-        if not isfinite(value):
-            return None
-        if is_unlimited:
-            data[0] = target + full_turn * round((value - target) / full_turn)
-        else:
-            data[0] = nearest_equivalent_value(target, value, lower, upper)
-        return NO_TARGET
-
-    return write_target
-
-
 write_targets_kernel = kernel_module("write_targets")
 
-UNCHANGED = -1
-"""Kind of an objective whose target the multi-target writer leaves unchanged."""
-TARGET_SHAPES = {TARGET_POSE: (4, 4), TARGET_POSITION: (3,)}
-TARGET_SIZES = {TARGET_POSE: 16, TARGET_POSITION: 3, TARGET_VALUE: 1, UNCHANGED: 0}
-PROBE_POSE = make_pose(rotation.exp(np.array([0.3, -0.5, 0.7])), np.array([0.1, 0.2, -0.3]))
-"""Arbitrary pose, to test how the relations of a goal depend on its target."""
+OPERATIONS = {
+    TargetPart.A_POSITION: WRITE_POSITION,
+    TargetPart.A_ROTATION: WRITE_ROTATION,
+    TargetPart.A_DIRECTION: WRITE_DIRECTION,
+    TargetPart.B_POSITION: WRITE_POSITION,
+    TargetPart.B_INVERSE_ROTATION: WRITE_INVERSE_ROTATION,
+    TargetPart.VALUE: WRITE_VALUE,
+    TargetPart.QUATERNION: WRITE_QUATERNION,
+    TargetPart.LOWER: WRITE_BOUND,
+    TargetPart.UPPER: WRITE_BOUND,
+}
+"""What the kernel writes for each part of a relation."""
+PARTS_OF_B = (TargetPart.B_POSITION, TargetPart.B_INVERSE_ROTATION)
+NO_REFERENCE = -1
+"""Index in q0 of a target without a reference angle."""
+LARGEST = float(np.finfo(np.float64).max)
+"""The largest finite number."""
+EYE = np.eye(3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MultiTargetWriter:
-    """Layout of all targets of a call in an array, and the table indices to which its numbers are written.
+class WriteTable:
+    """What the targets of a call move in one subproblem: arguments of the kernel `write_targets`.
 
     Attributes:
-        kinds: kind of each target; UNCHANGED for an objective whose target is not written.
-        names: name of each objective; empty if a name is missing or not unique. For joint values, names of the dofs.
-        write_plans: for each subproblem the arguments of the `write_targets` kernel after the floats: a table (n, 4) of
-            (kind, index in the floats, index in the packed targets, index of the reference angle in q or
-            NO_REFERENCE); and the rotations (n, 9) by which the poses are multiplied from the right.
-        default_values: targets where a call gives none, (size,), lengths in m and angles in rad; initially those of the
-            objectives.
+        table: (k, WRITE_INTS), what is written.
+        constants: (k, WRITE_FLOATS), constants of each row.
     """
 
-    kinds: tuple[int, ...]
-    names: tuple[str, ...]
-    write_plans: tuple[tuple[np.ndarray[Any, np.dtype[np.int64]], Array], ...]
-    default_values: Array
+    table: np.ndarray[tuple[int, int], np.dtype[np.int64]]
+    constants: Array
 
-    def pack_targets(self, targets: Any) -> Array | None:
-        """Return all targets of a call as an array (size,); None if the general path must check them."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetSlice:
+    """Numbers of one objective in the array of all numbers.
+
+    Attributes:
+        first, size: index of its first number, and their number.
+        spec: declaration of the target; None if the objective takes no new targets in this manner.
+        shape: shape of an array that is a target with these numbers; None if no array is.
+        names: names of values that are single numbers; empty for other targets.
+    """
+
+    first: int
+    size: int
+    spec: TargetSpec | None
+    shape: Shape | None
+    names: tuple[str, ...]
+
+    def read(self, target: Any) -> Array | None:
+        """Return the numbers of a target (size,); None if `with_target` must check it."""
+        if self.spec is None:
+            return None
+        names = self.names
+        if type(target) is dict and len(target) == len(names):  # type: ignore[arg-type]
+            numbers: list[Any] = [target.get(name) for name in names]  # type: ignore[union-attr]
+            for number in numbers:
+                if not isinstance(number, float):
+                    break
+            else:
+                return np.array(numbers)
+        elif isinstance(target, float) and self.size == 1:
+            return np.array((target,))
         try:
-            if isinstance(targets, Mapping):
-                if not self.names:
-                    return None
-                if len(targets) != len(self.names):  # type: ignore[arg-type]
-                    return self._pack_subset(targets)  # type: ignore[arg-type]
-                targets = [targets[name] for name in self.names]  # type: ignore[index]
-            elif self.kinds[0] == TARGET_VALUE:
+            return self.spec.parse(target).flatten()
+        except MechanikError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SingleNumber:
+    """The target of a problem whose only target is one joint value, for the fastest calls.
+
+    Attributes:
+        name: name of the value.
+        slot: index of the value in the float table.
+        reference: index in q0 of the value to which equivalent targets are nearest.
+        lower, upper: limits, rad or m; finite.
+        half_period: half the period of equivalent targets, rad; infinite if there are none.
+    """
+
+    name: str
+    slot: int
+    reference: int
+    lower: float
+    upper: float
+    half_period: float
+
+    def read(self, target: Any, q0: Array) -> float | None:
+        """Return a target that is already the equivalent value inside the limits nearest to q0 (nq,), else None."""
+        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
+            target = target.get(self.name)  # type: ignore[union-attr]
+        if not isinstance(target, float) or not self.lower <= target <= self.upper:
+            return None
+        return target if abs(target - q0[self.reference]) <= self.half_period else None
+
+
+class TargetWriter:
+    """Collects the numbers of all targets of a call, and writes them into the tables of each subproblem.
+
+    Attributes:
+        slices: numbers of each objective.
+        tables: what is written into each subproblem.
+        default_values: the numbers where a call gives no targets, (size,), m and rad; at first those of the objectives.
+    """
+
+    def __init__(
+        self, objectives: Sequence[Objective], slices: Sequence[TargetSlice], tables: Sequence[WriteTable]
+    ) -> None:
+        self.slices, self.tables = tuple(slices), tuple(tables)
+        self.default_values = np.zeros(sum(item.size for item in slices))
+        self._defaults = [self.default_values[item.first : item.first + item.size] for item in slices]
+        self._entries = tuple(zip((item.shape for item in slices), self.slices, self._defaults, strict=True))
+        self._index_by_name = {objective.name: k for k, objective in enumerate(objectives) if objective.name}
+        self._takes_names = len(objectives) == 1 and objectives[0].takes_names
+        self.set_defaults(objectives)
+
+    def set_defaults(self, objectives: Sequence[Objective]) -> None:
+        """Take the default values from the targets of the first objectives; those of further objectives stay."""
+        for objective, item, default in zip(objectives, self.slices, self._defaults, strict=False):
+            spec = objective.target_spec
+            if item.size:
+                assert spec is not None
+                assert spec.value is not None
+                default[:] = spec.value.ravel()
+
+    def pack(self, targets: Any, arrays_only: bool = False) -> Array | None:
+        """Return the numbers of all targets, (size,), as a new array; None if they must be resolved.
+
+        Args:
+            targets: as for `with_targets`.
+            arrays_only: whether all targets must be arrays of numbers. Other forms can depend on the target with which
+                the objective was made; for example, a point keeps the rotation of a pose.
+        """
+        if targets is None:
+            return self.default_values.copy()
+        if self._takes_names:
+            return None if arrays_only else self.slices[0].read(targets)
+        target_list: Any = targets
+        if isinstance(targets, Mapping):
+            target_list = self._by_index(targets)  # type: ignore[arg-type]
+        elif len(self._entries) == 1:
+            target_list = (targets,)
+        elif not isinstance(targets, list | tuple | np.ndarray):
+            return None
+        if target_list is None or len(target_list) != len(self._entries):
+            return None
+        parts: list[Array] = []
+        array = np.ndarray
+        for target, (shape, item, default) in zip(target_list, self._entries, strict=True):
+            if type(target) is array and target.shape == shape:
+                parts.append(target.ravel())
+            elif target is None:
+                parts.append(default)
+            elif arrays_only:
                 return None
-            elif len(self.kinds) == 1:
-                targets = [targets] if type(targets) is np.ndarray else None
-            values = np.array(targets) if self._have_same_kind else self._pack_each(targets)
-        except (KeyError, TypeError, ValueError):
+            else:
+                numbers = item.read(target)
+                if numbers is None:
+                    return None
+                parts.append(numbers)
+        try:
+            return np.concatenate(parts, dtype=np.float64)
+        except (TypeError, ValueError):
             return None
-        if values is None or values.dtype != np.float64 or values.size != self.default_values.size:
-            return None
-        if self._have_same_kind and values.shape[1:] != TARGET_SHAPES.get(self.kinds[0], ()):
-            return None
-        return values.reshape(-1)
 
     def write(self, copies: Sequence[PackedProblem], values: Array, q0: Array) -> bool:
-        """Write packed targets to copies of all subproblems; False if a target is invalid (others may be written)."""
-        return all(
-            write_targets_kernel.write_targets(packed.floats, *plan, values, q0)
-            for packed, plan in zip(copies, self.write_plans, strict=True)
-        )
+        """Write the numbers to copies of all subproblems; False if a target is invalid (others may be written)."""
+        write = write_targets_kernel.write_targets
+        for packed, item in zip(copies, self.tables, strict=True):
+            if not write(packed.floats, item.table, item.constants, values, q0):
+                return False
+        return True
 
     def objectives(self, originals: Sequence[Objective], values: Array) -> tuple[Objective, ...]:
-        """Return the objectives with packed targets."""
-        if isinstance(originals[0], JointValues):
-            return (originals[0].with_target(dict(zip(self.names, values.tolist(), strict=True))),)
-        objectives: list[Objective] = []
-        first_index = 0
-        for objective, kind in zip(originals, self.kinds, strict=True):
-            if kind == UNCHANGED:
-                objectives.append(objective)
-                continue
-            size = TARGET_SIZES[kind]
-            objectives.append(
-                objective.with_target(values[first_index : first_index + size].reshape(TARGET_SHAPES[kind]))
-            )
-            first_index += size
-        return tuple(objectives)
+        """Return the objectives with the targets of `values` (size,)."""
+        return tuple(
+            _with_numbers(objective, item.spec, values[item.first : item.first + item.size])
+            for objective, item in zip(originals, self.slices, strict=True)
+        )
 
-    @property
-    def _have_same_kind(self) -> bool:
-        return len(set(self.kinds)) == 1
-
-    def _pack_each(self, targets: Any) -> Array | None:
-        if len(targets) != len(self.kinds):
+    def single_number(self) -> SingleNumber | None:
+        """Return the declaration of the only target if it is one joint value."""
+        if len(self.slices) != 1 or len(self.tables) != 1 or len(self.slices[0].names) != 1:
             return None
-        values, first_index = self.default_values.copy(), 0
-        for target, kind in zip(targets, self.kinds, strict=True):
-            size = TARGET_SIZES[kind]
-            if target is not None:
-                if kind == UNCHANGED or type(target) is not np.ndarray or target.shape != TARGET_SHAPES[kind]:
-                    return None
-                values[first_index : first_index + size] = target.ravel()
-            first_index += size
-        return values
-
-    def _pack_subset(self, targets: Mapping[str, Any]) -> Array | None:
-        """Pack targets that are given by name for a part of the objectives."""
-        if self.kinds[0] == TARGET_VALUE:
+        table, constants = self.tables[0].table, self.tables[0].constants
+        if table[:, OPERATION].tolist() != [WRITE_VALUE] or constants[0, RATIO] != 1.0 or constants[0, OFFSET] != 0.0:
             return None
-        indices = {name: k for k, name in enumerate(self.names)}
-        target_list: list[Any] = [None] * len(self.names)
+        reference, slot = int(table[0, REFERENCE]), int(table[0, SLOT])
+        lower, upper, half_period = -LARGEST, LARGEST, math.inf
+        if reference != NO_REFERENCE:
+            lower, upper = max(float(constants[0, LOWER]), -LARGEST), min(float(constants[0, UPPER]), LARGEST)
+            half_period = 0.5 * float(constants[0, PERIOD])
+        return SingleNumber(self.slices[0].names[0], slot, max(reference, 0), lower, upper, half_period)
+
+    def takes_pose_argument(self) -> bool:
+        """Return whether the only target is a pose in the world, which the kernel `descent` takes as an argument."""
+        if len(self.slices) != 1 or len(self.tables) != 1 or self.slices[0].shape != POSE:
+            return False
+        table, constants = self.tables[0].table, self.tables[0].constants
+        identity = np.zeros(WRITE_FLOATS)
+        identity[LEFT_ROTATION : LEFT_ROTATION + 9] = identity[RIGHT_ROTATION : RIGHT_ROTATION + 9] = EYE.ravel()
+        return table[:, OPERATION].tolist() == [WRITE_POSITION, WRITE_ROTATION] and bool((constants == identity).all())
+
+    def _by_index(self, targets: Mapping[str, Any]) -> list[Any] | None:
+        target_list: list[Any] = [None] * len(self.slices)
         for name, target in targets.items():
-            target_list[indices[name]] = target
-        return self._pack_each(target_list)
+            index = self._index_by_name.get(name)
+            if index is None or target is None:
+                return None
+            target_list[index] = target
+        return target_list
 
 
-def make_multi_target_writer(
+def _with_numbers(objective: Objective, spec: TargetSpec | None, numbers: Array) -> Objective:
+    """Return an objective with the numbers of a new target; the objective itself if they are those of its target."""
+    if spec is None or spec.value is None or np.array_equal(numbers, spec.value.ravel()):
+        return objective
+    return objective.with_target(spec.restore(numbers.reshape(spec.value.shape)))
+
+
+def make_target_writer(
     mechanism: Mechanism,
     problem: Problem,
     objectives: Sequence[Objective],
     relations: Sequence[tuple[Relation, ...]],
     bounds: tuple[Array, Array],
-) -> MultiTargetWriter | None:
-    """Make the multi-target writer of a problem, or None if an objective does not allow it.
+) -> tuple[TargetWriter | None, str]:
+    """Make the target writer of a problem, or return None and the reason, as the end of a sentence.
 
     Args:
         mechanism: the mechanism.
@@ -302,124 +334,95 @@ def make_multi_target_writer(
         objectives, relations: the objectives with targets, and the relations of each.
         bounds: lower and upper limits, (nq,) each, rad or m.
     """
-    if not objectives:
-        return None
-    target_kinds = [
-        _target_kind(mechanism, objective, objective_relations)
-        for objective, objective_relations in zip(objectives, relations, strict=True)
-    ]
-    if None in target_kinds or all(kind == UNCHANGED for kind in target_kinds):
-        return None
-    if TARGET_VALUE in target_kinds and len(target_kinds) > 1:
-        return None
-    kinds = tuple(kind for kind in target_kinds if kind is not None)
-    names = tuple(objective.name for objective in objectives)
-    if "" in names or len(set(names)) < len(names):
-        names = ()
-    if TARGET_VALUE in kinds:
-        names = tuple(relation.dof_name for relation in relations[0])
-        kinds = (TARGET_VALUE,) * len(names)
-        if not isinstance(objectives[0], JointValues) or set(names) != set(objectives[0].values):
-            return None
-    plans: list[tuple[np.ndarray[Any, np.dtype[np.int64]], Array]] = []
-    first_indices = np.concatenate([[0], np.cumsum([TARGET_SIZES[kind] for kind in kinds])])
+    slices: list[TargetSlice] = []
+    periods: list[list[float]] = []
+    first = 0
+    for objective, objective_relations in zip(objectives, relations, strict=True):
+        own_periods = _periods(mechanism, objective, objective_relations)
+        spec = objective.target_spec
+        size = 0 if spec is None else spec.size
+        writes = [relation.target_writes for relation in objective_relations]
+        if isinstance(objective, JointObjective) and not size:
+            return None, f"{objective._label} depends on the joints at the time of the call"
+        if any(period < math.inf and not write for period, write in zip(own_periods, writes, strict=True)):
+            return None, f"an angle of {objective._label} depends on the start"
+        is_writable = spec is not None and size > 0 and None not in writes
+        names = _single_names(spec) if spec is not None and is_writable else ()
+        shape: Shape | None = None
+        if spec is not None and spec.value is not None and is_writable and spec.value.shape in spec.shapes:
+            shape = spec.value.shape
+        slices.append(TargetSlice(first, size, spec if is_writable else None, shape, names))
+        periods.append(own_periods)
+        first += size
+    tables: list[WriteTable] = []
     for subproblem in problem.subproblems:
-        plan: list[tuple[int, int, int, int]] = []
-        rotations: list[Array] = []
+        rows: list[list[int]] = []
+        constants: list[Array] = []
         for block, (owner, index) in enumerate(zip(subproblem.owners, subproblem.relation_indices, strict=True)):
-            if owner < 0 or owner >= len(objectives) or target_kinds[owner] == UNCHANGED:
+            if not 0 <= owner < len(objectives) or not slices[owner].size:
                 continue
-            k = index if target_kinds[owner] == TARGET_VALUE else owner
-            angle_index = _nearest_angle_index(problem, objectives[owner], relations[owner][index], bounds)
-            if angle_index is None:
-                return None
-            objective, relation = objectives[owner], relations[owner][index]
-            rotations.append(
-                _round_to_axes(objective.target[:3, :3].T @ relation.X_a[:3, :3])
-                if isinstance(objective, PoseGoal)
-                else EYE
+            relation, spec = relations[owner][index], objectives[owner].target_spec
+            is_pose = spec is not None and spec.value is not None and spec.value.shape == POSE
+            for write in relation.target_writes or ():
+                row, row_constants = _write_row(problem, subproblem, block, relation, write, is_pose)
+                row[FIRST_NUMBER] += slices[owner].first
+                if write.part is TargetPart.VALUE:
+                    k, period = problem.tree.x_of[relation.dof_name], periods[owner][index]
+                    if period < math.inf:
+                        row[REFERENCE] = k
+                        row_constants[LOWER], row_constants[UPPER], row_constants[PERIOD] = (
+                            bounds[0][k], bounds[1][k], period,
+                        )  # fmt: skip
+                rows.append(row)
+                constants.append(row_constants)
+        tables.append(
+            WriteTable(
+                np.array(rows, dtype=np.int64).reshape(-1, WRITE_INTS),
+                np.array(constants, dtype=np.float64).reshape(-1, WRITE_FLOATS),
             )
-            target_index = subproblem.packed.target_index(block)
-            plan.append((kinds[k], target_index, int(first_indices[k]), angle_index))
-        plan_table = np.array(plan, dtype=np.int64).reshape(-1, 4)
-        plans.append((plan_table, np.array(rotations, dtype=np.float64).reshape(-1, 9)))
-    initial_targets = [
-        _initial_target(objective, objective_relations)
-        for objective, objective_relations, kind in zip(objectives, relations, target_kinds, strict=True)
-        if kind != UNCHANGED
-    ]
-    return MultiTargetWriter(kinds, names, tuple(plans), np.concatenate(initial_targets))
-
-
-def _round_to_axes(R: Array) -> Array:
-    """Return R rounded to integers if it is a permutation of axes up to rounding errors, else R."""
-    return np.rint(R) if np.abs(R - np.rint(R)).max() < 1e-9 else R
-
-
-def _initial_target(objective: Objective, relations: Sequence[Relation]) -> Array:
-    """Return the target that an objective was made with, as a flat array."""
-    if isinstance(objective, PoseGoal):
-        return objective.target.ravel()
-    return np.concatenate(
-        [
-            relation.target if relation.kind is RelationKind.JOINT_VALUE else relation.X_a[:3, 3]
-            for relation in relations
-        ]
-    )
-
-
-def _target_kind(mechanism: Mechanism, objective: Objective, relations: Sequence[Relation]) -> int | None:
-    """Return the kind of an objective's target, or None if it cannot be written directly."""
-    if type(objective) is PoseGoal:
-        # a new target may change only the X_a of its relations
-        probe_relations = objective.with_target(PROBE_POSE).relations(mechanism)
-        follow_target = [
-            _follows_target(relation, probe_relation, objective.target)
-            for relation, probe_relation in zip(relations, probe_relations, strict=True)
-        ]
-        return TARGET_POSE if relations and all(follow_target) else None
-    if type(objective) is PositionGoal:
-        relation = relations[0]
-        is_in_world = (
-            len(relations) == 1
-            and relation.kind is RelationKind.POSE
-            and relation.a is None
-            and relation.world_axes is None
         )
-        return TARGET_POSITION if is_in_world else None
-    if type(objective) is JointValues:
-        return TARGET_VALUE if all(relation.kind is RelationKind.JOINT_VALUE for relation in relations) else None
-    # relations that depend on the start must be made for each call
-    return None if isinstance(objective, JointObjective) else UNCHANGED
+    return TargetWriter(objectives, slices, tables), ""
 
 
-def _follows_target(relation: Relation, probe_relation: Relation, target: Array) -> bool:
-    has_same_structure = (
-        relation.a is probe_relation.a is None
-        and relation.world_axes is probe_relation.world_axes is None
-        and same_structure(relation, probe_relation)
-    )
-    offset = inverse(target) @ relation.X_a
-    moves_along = (
-        np.abs(inverse(PROBE_POSE) @ probe_relation.X_a - offset).max() < 1e-9 and np.abs(offset[:3, 3]).max() < 1e-12
-    )
-    return has_same_structure and bool(moves_along) and np.array_equal(relation.X_b, probe_relation.X_b)
+def _periods(mechanism: Mechanism, objective: Objective, relations: Sequence[Relation]) -> list[float]:
+    """Return the period of the equivalent targets of each relation; infinite if there are none."""
+    if isinstance(objective, JointObjective) and objective.angle_mode == "nearest":
+        return [target.period for target in objective.joint_targets(mechanism)]
+    return [math.inf] * len(relations)
 
 
-def _nearest_angle_index(
-    problem: Problem, objective: Objective, relation: Relation, bounds: tuple[Array, Array]
-) -> int | None:
-    """Return the index in q of a reference angle; full revolutions shift the target angle as near to it as possible.
+def _single_names(spec: TargetSpec) -> tuple[str, ...]:
+    """Return the names of the values of a target that has a single number for each name, else nothing."""
+    if not spec.takes_names or spec.value is None:
+        return ()
+    values = spec.restore(spec.value)
+    is_single = isinstance(values, Mapping) and all(np.size(value) == 1 for value in values.values())  # type: ignore[arg-type]
+    return tuple(values) if is_single else ()  # type: ignore[arg-type]
 
-    NO_REFERENCE if the target is taken as given; None if limits restrict the choice.
-    """
-    if relation.kind is not RelationKind.JOINT_VALUE or (
-        isinstance(objective, JointValues) and objective.angle_mode == "exact"
-    ):
-        return NO_REFERENCE
-    k = problem.tree.x_of[relation.dof_name]
-    if k >= len(bounds[0]):
-        return None
-    if not problem.tree.rotates[problem.tree.v_of_x[k]]:
-        return NO_REFERENCE
-    return k if bounds[0][k] == -np.inf and bounds[1][k] == np.inf else None
+
+def _write_row(
+    problem: Problem, subproblem: Subproblem, block: int, relation: Relation, write: TargetWrite, is_pose: bool
+) -> tuple[list[int], Array]:
+    """Return a row of the table and its constants; numbers are counted from those of the objective."""
+    packed, frames, part = subproblem.packed, problem.tree.frames, write.part
+    constants = np.zeros(WRITE_FLOATS)
+    operation = OPERATIONS[part]
+    if part is TargetPart.VALUE:
+        constants[RATIO], constants[OFFSET] = write.ratio, write.offset
+        return [operation, packed.target_index(block), write.index, 1, NO_REFERENCE], constants
+    if part is TargetPart.QUATERNION:
+        return [operation, packed.target_index(block), write.index, 1, NO_REFERENCE], constants
+    if part in (TargetPart.LOWER, TargetPart.UPPER):
+        lower_index, upper_index = packed.bound_indices(block)
+        return [operation, lower_index if part is TargetPart.LOWER else upper_index, 0, 1, NO_REFERENCE], constants
+    is_in_b = part in PARTS_OF_B
+    X_node = frames[relation.b if is_in_b else relation.a][1]
+    R_left = X_node[:3, :3] if write.left is None else X_node[:3, :3] @ write.left
+    constants[LEFT_ROTATION : LEFT_ROTATION + 9] = R_left.ravel()
+    constants[LEFT_POSITION : LEFT_POSITION + 3] = X_node[:3, 3]
+    constants[RIGHT_ROTATION : RIGHT_ROTATION + 9] = (EYE if write.right is None else write.right).ravel()
+    frame = packed.target_index(block, of_b=is_in_b)
+    if operation == WRITE_POSITION:
+        first, stride = (3, 4) if is_pose else (0, 1)
+        return [operation, frame + 9, first, stride, NO_REFERENCE], constants
+    return [operation, frame, 0, 4 if is_pose else 3, NO_REFERENCE], constants

@@ -16,7 +16,7 @@ from mechanik.objectives import JointValues, Objective
 from mechanik.objectives.joint_goals import JointObjective, nearest_equivalent_value
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem import Problem, ProblemSettings, Subproblem, compile_problem, same_structure, write_targets
-from mechanik.solver.target_writer import UNCHANGED, Targets, _initial_target, make_multi_target_writer, with_targets
+from mechanik.solver.target_writer import Targets, make_target_writer, with_targets
 from mechanik.spatial.array import Array
 
 CLOSURE_TOLERANCE = 1e-12
@@ -307,8 +307,8 @@ class TaskTargets:
     ) -> None:
         self._mechanism, self._tracking_problem, self._bounds = mechanism, tracking_problem, bounds
         self._objectives, self._relations = tuple(objectives), list(relations)
-        # the compiled joint objectives are frozen, so the multi-target writer does not change their targets
-        self._multi_writer = make_multi_target_writer(
+        # the compiled joint objectives are frozen, so the target writer does not change their targets
+        self._target_writer, _ = make_target_writer(
             mechanism, tracking_problem.problem, tracking_problem.problem.objectives, [*self._relations, ()], bounds
         )
         readers = [
@@ -323,14 +323,14 @@ class TaskTargets:
     def objectives(self) -> tuple[Objective, ...]:
         """Objectives with their current targets."""
         objectives = list(self._objectives)
-        if self._multi_writer is not None:
+        if self._target_writer is not None:
             compiled_objectives = self._tracking_problem.problem.objectives
             writer_objectives = [
                 compiled_objectives[k] if isinstance(objective, JointObjective) else objective
                 for k, objective in enumerate(objectives)
             ]
-            current_objectives = self._multi_writer.objectives(
-                (*writer_objectives, compiled_objectives[-1]), self._multi_writer.default_values
+            current_objectives = self._target_writer.objectives(
+                (*writer_objectives, compiled_objectives[-1]), self._target_writer.default_values
             )
             objectives = [
                 objective if isinstance(objective, JointObjective) else current_objectives[k]
@@ -374,8 +374,8 @@ class TaskTargets:
                     joint_values[k], targets_by_task[k] = dict(targets_by_task[k]), None
             remaining_targets = targets_by_task if any(target is not None for target in targets_by_task) else None
         if remaining_targets is not None:
-            multi_writer = self._multi_writer
-            if multi_writer is None:
+            writer = self._target_writer
+            if writer is None:
                 return False
             if not isinstance(remaining_targets, Mapping):
                 remaining_targets = (
@@ -383,13 +383,13 @@ class TaskTargets:
                     if task_count == 1 and not self._joint_readers
                     else (*remaining_targets, None)
                 )
-            packed_targets = multi_writer.pack_targets(remaining_targets)
-            if packed_targets is None:
+            values = writer.pack(remaining_targets, arrays_only=True)
+            if values is None:
                 return False
-            if not multi_writer.write((packed,), packed_targets, q):
-                multi_writer.write((packed,), multi_writer.default_values, q)
+            if not writer.write((packed,), values, q):
+                writer.write((packed,), writer.default_values, q)
                 return False
-            multi_writer.default_values[:] = packed_targets
+            writer.default_values[:] = values
         packed.write_target_numbers(slot_values)
         self._joint_values.update(joint_values)
         return True
@@ -427,14 +427,8 @@ class TaskTargets:
             write_targets(tracking_problem.problem, task_index, new_relations)
         self._objectives, self._relations = objectives_with_targets, relations
         self._joint_values.clear()
-        if self._multi_writer is not None:
-            kinds = self._multi_writer.kinds[: len(objectives_with_targets)]
-            initial_targets = [
-                _initial_target(item, item_relations)
-                for item, item_relations, kind in zip(objectives, relations, kinds, strict=True)
-                if kind != UNCHANGED
-            ]
-            self._multi_writer.default_values[:] = np.concatenate(initial_targets)
+        if self._target_writer is not None:
+            self._target_writer.set_defaults(objectives)
         relation_keys = zip(
             tracking_problem.subproblem.owners, tracking_problem.subproblem.relation_indices, strict=True
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from mechanik.solver.request import ResolvedRequest
 from mechanik.solver.solution import Solution
@@ -53,3 +56,18 @@ class Backend(Protocol):
             partial: the partial answer of an earlier backend.
         """
         ...
+
+
+PreparedCall = Callable[[Any, Any], "Solution | Partial | None"]
+"""(target, q0) -> the solution, a partial answer, or None: the arguments have to be resolved first."""
+
+
+def as_start(q0: Any, shape: tuple[int]) -> Array | None:
+    """Return a start for the kernel from numbers; None if the start must be checked."""
+    if not isinstance(q0, list | tuple | np.ndarray):
+        return None
+    try:
+        start = np.array(q0, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return start if start.shape == shape else None

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from mechanik.errors import MechanikError
 from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
-from mechanik.objectives import PoseGoal, PositionGoal
+from mechanik.objectives import Objective
+from mechanik.objectives.relation import Relation, TargetPart
+from mechanik.objectives.target_spec import POINT, POSE
 from mechanik.problem.serial_chain import ChainWeights, find_serial_chain
-from mechanik.solver.backends.backend import Partial
+from mechanik.solver.backends.backend import Partial, PreparedCall, as_start
 from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.methods.method_registry import is_default_method
 from mechanik.solver.options import Options
 from mechanik.solver.request import ResolvedRequest
 from mechanik.solver.search.chain_search import LONG_CHAIN_JOINTS, ChainResult, ChainSearch
 from mechanik.solver.solution import Solution
-from mechanik.solver.target_writer import PROBE_POSE
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
 
@@ -29,9 +31,6 @@ MIN_CHAIN_SECONDS = 2e-3
 """s: with less time the chain kernel is not used, since it does not check the clock and takes up to 1 ms."""
 SUPPORTED_CHANGES = frozenset(("restarts", "max_seconds", "divergence_threshold"))
 """Options that a call may change."""
-
-PreparedCall = Callable[[Any, Any], "Solution | Partial | None"]
-"""(target, q0) -> the solution, a partial answer, or None: the arguments have to be resolved first."""
 
 
 class ChainBackend:
@@ -155,7 +154,7 @@ def make_chain_backend(compiled: CompiledProblem) -> tuple[ChainBackend | None, 
         goal.tolerance, goal.angle_tolerance, problem.length_unit, options.position_weight, options.rotation_weight,
         compiled.settings.objective_weights.get(0, 1.0),
     )  # fmt: skip
-    target = goal.target if type(goal) is PoseGoal else None
+    target = _target_value(goal, compiled.relations[0], POSE)
     chain = find_serial_chain(
         problem.tree, compiled.relations[0], compiled.settings.active, compiled.bounds, weights, target
     )
@@ -165,36 +164,42 @@ def make_chain_backend(compiled: CompiledProblem) -> tuple[ChainBackend | None, 
 
 
 def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
-    """Make the function for calls with a target and a start alone: (4, 4) for a `PoseGoal`, (3,) for a `PositionGoal`.
+    """Make the function for calls with a target and a start alone, if the target is a pose or a point.
 
-    Everything that does not change between calls is computed here. Returns None for other goals, for a time limit, for
-    a `PoseGoal` whose target changes X_b, and for a `PositionGoal` whose X_a has a rotation.
+    Everything that does not change between calls is computed here. Returns None for a time limit, for a pose that moves
+    more than X_a, and for a point of an X_a with a rotation.
     """
     compiled, mechanism = backend.compiled, backend.compiled.mechanism
     goal, relations = compiled.all_objectives[0], compiled.relations[0]
     if compiled.definition.options.max_seconds < math.inf:
         return None
-    is_point = type(goal) is PositionGoal and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
-    if type(goal) is PoseGoal:
-        # a new target may change only the argument X of the kernel
-        probe_relations = goal.with_target(PROBE_POSE).relations(mechanism)
-        if not all(
-            np.array_equal(relation.X_b, probe_relation.X_b)
-            for relation, probe_relation in zip(relations, probe_relations, strict=True)
-        ):
-            return None
-    elif not is_point:
+    is_point = _target_value(goal, relations, POINT) is not None and len(relations) == 1
+    is_point = is_point and np.array_equal(relations[0].X_a[:3, :3], np.eye(3))
+    if not is_point and _target_value(goal, relations, POSE) is None:
         return None
     search, mid_q, nq = backend.search_at(mechanism.q), backend.mid_configuration, mechanism.nq
     has_fixed_joints, default_pool = search.has_fixed_joints, search.workspace_pool
     translation_pool: list[tuple[Array, Array]] = []  # poses for point targets, and views of their positions
     array, empty, perf_counter, float64 = np.ndarray, np.empty, time.perf_counter, np.dtype(np.float64)
+    spec = goal.target_spec
+    assert spec is not None
+    assert spec.value is not None
+    own_target, shape, parse = spec.value, spec.value.shape, spec.parse
+
+    def read(target: Any) -> Array | None:
+        """Return a target in another form as an array; None if it is not valid."""
+        try:
+            return np.array(own_target if target is None else parse(target))
+        except MechanikError:
+            return None
 
     def call(target: Any, q0: Any) -> Solution | Partial | None:
         start_time = perf_counter()
         if type(target) is not array or target.dtype is not float64:
-            return None
-        X, mode, pool = target, FROM_SEED, default_pool
+            target = read(target)
+            if target is None:
+                return None
+        X, mode, pool, given_q0 = target, FROM_SEED, default_pool, q0
         if is_point:
             if target.shape != (3,):
                 return None
@@ -206,7 +211,9 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
         if q0 is None:
             q0, mode = mid_q if mid_q is not None else np.array(mechanism.q), FROM_TABLE
         elif type(q0) is not array:
-            return None
+            q0 = as_start(q0, (nq,))
+            if q0 is None:
+                return None
         own_search = search
         if has_fixed_joints:
             if q0.shape != (nq,) or q0.dtype != np.float64:
@@ -221,7 +228,9 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
         try:
             code = chain_kernel.solve_target(work, X, q0, mode, 0.0, q)
         except TypeError:  # not contiguous arrays of float64, or of other dimensions
-            return None
+            pool.append(work)
+            numbers = read(target) if target.shape != shape else None
+            return None if numbers is None else call(numbers, given_q0)
         if code < 0:
             result = own_search.read_result(work, code, q, perf_counter() - start_time)
             pool.append(work)
@@ -232,6 +241,17 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
         return Solution(compiled, target.tobytes(), q, code, perf_counter() - start_time)
 
     return call
+
+
+def _target_value(goal: Objective, relations: Sequence[Relation], shape: tuple[int, ...]) -> Array | None:
+    """Return the target of a goal if it has this shape and moves only the frame A of the relations, else None."""
+    spec = goal.target_spec
+    moves_frame_a = all(
+        relation.target_writes is not None
+        and all(write.part in (TargetPart.A_POSITION, TargetPart.A_ROTATION) for write in relation.target_writes)
+        for relation in relations
+    )
+    return spec.value if spec is not None and moves_frame_a and np.shape(spec.value) == shape else None  # type: ignore[arg-type]
 
 
 def _new_translation() -> tuple[Array, Array]:

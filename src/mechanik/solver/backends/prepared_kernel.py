@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from mechanik.kernels.state_layout import DONE
-from mechanik.objectives import Objective
-from mechanik.problem import KernelOptions, PackedProblem
+from mechanik.problem import KernelOptions, PackedProblem, Subproblem
 from mechanik.problem.kernel_report import SUCCESS_INDEX
-from mechanik.solver.backends.chain import PreparedCall
+from mechanik.solver.backends.backend import PreparedCall, as_start
 from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.kernel_driver import NO_STARTS, NO_TARGET, descent_kernel
 from mechanik.solver.options import Options
 from mechanik.solver.solution import Solution
-from mechanik.solver.target_writer import make_multi_target_writer, make_target_writer
+from mechanik.solver.target_writer import TargetWriter, WriteTable, make_target_writer, write_targets_kernel
 from mechanik.spatial.array import Array
 
 MIN_QUATERNION_NORM2 = 1e-6
@@ -55,8 +54,8 @@ class FixedQuaternions:
             q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
 
 
-def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> str | None:
-    """Return the reason why calls cannot be prepared, as the end of a sentence; None if they can."""
+def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> str:
+    """Return the reason why calls cannot be prepared, as the end of a sentence; empty if they can."""
     definition, problem = compiled.definition, compiled.problem
     if not definition.method.is_compiled:
         return "the method is written in Python"
@@ -68,13 +67,19 @@ def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> s
         return "the rest pose depends on the start"
     if problem.closures_with_nodes:
         return "a closing joint has limits of several rotations"
+    if not problem.subproblems:
+        return "nothing moves"
     if any(subproblem.packed.has_functions for subproblem in problem.subproblems):
         return "an objective is computed in Python"
-    return None
+    return ""
 
 
 def make_prepared_kernel_call(
-    compiled: CompiledProblem, options: Options, kernel_options: KernelOptions, may_return_failure: bool
+    compiled: CompiledProblem,
+    options: Options,
+    kernel_options: KernelOptions,
+    may_return_failure: bool,
+    starts_from_mechanism: bool,
 ) -> tuple[PreparedCall | None, str]:
     """Make the function for calls with targets and a start alone; None and the reason if there is none.
 
@@ -83,131 +88,131 @@ def make_prepared_kernel_call(
         options: options of these calls.
         kernel_options: the same, for the kernel.
         may_return_failure: whether a failure of the first start is the result of the call.
+        starts_from_mechanism: whether calls without a start begin at the configuration of the mechanism.
     """
     reason = rejection_of_prepared_call(compiled, options)
-    if reason is not None:
+    if reason:
         return None, reason
-    call = _single_goal_call(compiled, kernel_options, may_return_failure)
-    if call is None:
-        call = _several_goals_call(compiled, kernel_options, may_return_failure)
-    return (call, "") if call is not None else (None, "the target of an objective cannot be written into the tables")
-
-
-def _copies(compiled: CompiledProblem, kernel_options: KernelOptions) -> list[PackedProblem]:
-    copies = [subproblem.packed.copy() for subproblem in compiled.problem.subproblems]
-    for packed in copies:
-        packed.set_options(kernel_options)
-    return copies
-
-
-def _single_goal_call(
-    compiled: CompiledProblem, kernel_options: KernelOptions, may_return_failure: bool
-) -> PreparedCall | None:
-    """Make the call for the new target of a single objective, which a kernel argument or one table entry holds."""
-    objectives, q_shape = compiled.all_objectives, (compiled.mechanism.nq,)
-    if compiled.definition.constraints or len(objectives) != 1:
-        return None
-    if make_target_writer(compiled, compiled.problem.subproblems[0].packed) is None:
-        return None
-    pool: list[Any] = []
-    fixed_quaternions = FixedQuaternions(compiled)
-    array, empty, perf_counter, float64 = np.ndarray, np.empty, time.perf_counter, np.dtype(np.float64)
-    has_fixed_quaternions = fixed_quaternions.exist
-
-    def make_entry() -> Any:
-        packed = _copies(compiled, kernel_options)[0]
-        write = make_target_writer(compiled, packed)
-        extra_state = packed.extra_state if len(packed.extra_state) else None
-        return write, packed.ints, packed.floats, packed.report.table, extra_state
-
-    def call(target: Any, q0: Any) -> Solution | None:
-        if type(q0) is not array or q0.shape != q_shape:
-            return None
-        start_time = perf_counter()
-        try:
-            entry = pool.pop()
-        except IndexError:
-            entry = make_entry()
-        write, ints, floats, report_table, extra_state = entry
-        argument = write(target, q0)
-        if argument is None or (has_fixed_quaternions and not fixed_quaternions.are_valid(q0)):
-            pool.append(entry)
-            return None
-        if extra_state is not None:
-            extra_state.fill(0.0)
-        q = empty(q_shape)
-        try:
-            code = descent_kernel.search(ints, floats, argument, q0, NO_STARTS, q)
-        except TypeError:  # not a contiguous array of float64
-            pool.append(entry)
-            return None
-        success, report = report_table.item(SUCCESS_INDEX), report_table.tobytes()
-        pool.append(entry)
-        if code != DONE or not (success or may_return_failure):
-            return None
-        if has_fixed_quaternions:
-            fixed_quaternions.normalize(q)
-        if type(target) is array:
-            target = target.tobytes() if target.dtype is float64 else target.copy()
-        elif not isinstance(target, float):
-            target = target.copy()
-        return Solution(compiled, target, q, report, perf_counter() - start_time)
-
-    return call
-
-
-def _several_goals_call(
-    compiled: CompiledProblem, kernel_options: KernelOptions, may_return_failure: bool
-) -> PreparedCall | None:
-    """Make the call for new targets of several objectives, which a small kernel writes into the tables."""
-    mechanism, objective_count = compiled.mechanism, len(compiled.objectives)
-    writer = make_multi_target_writer(
-        mechanism, compiled.problem, compiled.objectives, compiled.relations[:objective_count], compiled.bounds
-    )
-    q_shape = (mechanism.nq,)
+    writer, reason = compiled_target_writer(compiled)
     if writer is None:
-        return None
-    pool: list[list[PackedProblem]] = []
-    objectives: tuple[Objective, ...] = compiled.objectives
+        return None, reason
+    return _prepared_call(compiled, writer, kernel_options, may_return_failure, starts_from_mechanism), ""
+
+
+def compiled_target_writer(compiled: CompiledProblem) -> tuple[TargetWriter | None, str]:
+    """Make the target writer of a compiled problem, or return None and the reason, as the end of a sentence."""
+    relations = compiled.relations[: len(compiled.objectives)]
+    return make_target_writer(compiled.mechanism, compiled.problem, compiled.objectives, relations, compiled.bounds)
+
+
+def _prepared_call(
+    compiled: CompiledProblem,
+    writer: TargetWriter,
+    kernel_options: KernelOptions,
+    may_return_failure: bool,
+    starts_from_mechanism: bool,
+) -> PreparedCall:
+    """Make the function for calls with targets and a start alone, with everything that stays the same between them."""
+    mechanism, objectives = compiled.mechanism, compiled.objectives
+    subproblems, q_shape = compiled.problem.subproblems, (compiled.mechanism.nq,)
+    pool: list[list[_Workspace]] = []
     fixed_quaternions = FixedQuaternions(compiled)
+    has_fixed_quaternions = fixed_quaternions.exist
+    takes_pose_argument = writer.takes_pose_argument()
+    array, empty, float64 = np.ndarray, np.empty, np.dtype(np.float64)
+    perf_counter, pack = time.perf_counter, writer.pack
+    # a single target stays as the caller gives it, since the solution rarely needs the numbers
+    single_shape = writer.slices[0].shape if len(writer.slices) == 1 else None
+    single_number = writer.single_number()
+    slot = 0 if single_number is None else single_number.slot  # a workspace of several targets does not use it
+
+    def make_workspaces() -> list[_Workspace]:
+        return [
+            _Workspace.of(subproblem, table, kernel_options, takes_pose_argument, slot)
+            for subproblem, table in zip(subproblems, writer.tables, strict=True)
+        ]
 
     def call(targets: Any, q0: Any) -> Solution | None:
-        if type(q0) is not np.ndarray or q0.shape != q_shape or not fixed_quaternions.are_valid(q0):
-            return None
-        start_time = time.perf_counter()
-        values = writer.pack_targets(targets)
-        if values is None:
-            return None
-        try:
-            copies = pool.pop()
-        except IndexError:
-            copies = _copies(compiled, kernel_options)
-        try:
-            answer = search(copies, values, q0)
-        except TypeError:  # not a contiguous array of float64
-            answer = None
-        finally:
-            pool.append(copies)
-        if answer is None:
-            return None
-        q, reports = answer
-        fixed_quaternions.normalize(q)
-        source = partial(writer.objectives, objectives, values)
-        return Solution(compiled, source, q, reports, time.perf_counter() - start_time)
-
-    def search(copies: list[PackedProblem], values: Array, q: Array) -> tuple[Array, tuple[Any, ...]] | None:
-        if not writer.write(copies, values, q):
-            return None
-        reports: list[Any] = []
-        for packed in copies:
-            if len(packed.extra_state):
-                packed.extra_state[:] = 0.0
-            next_q = np.empty(q_shape)
-            code = descent_kernel.search(packed.ints, packed.floats, NO_TARGET, q, NO_STARTS, next_q)
-            if code != DONE or not (may_return_failure or packed.report.success):
+        start_time = perf_counter()
+        if type(q0) is not array or q0.shape != q_shape:
+            q0 = np.array(mechanism.q) if q0 is None and starts_from_mechanism else as_start(q0, q_shape)
+            if q0 is None:
                 return None
-            reports.append(packed.report.copy())
+        if has_fixed_quaternions and not fixed_quaternions.are_valid(q0):
+            return None
+        number = None if single_number is None else single_number.read(targets, q0)
+        values, is_single = None, False
+        if number is None:
+            is_single = type(targets) is array and targets.shape == single_shape and targets.dtype is float64
+            values = targets.ravel() if is_single else pack(targets)
+            if values is None:
+                return None
+        try:
+            workspaces = pool.pop()
+        except IndexError:
+            workspaces = make_workspaces()
+        argument: Array = NO_TARGET
+        if values is None:
+            workspaces[0].number.fill(number)
+        elif takes_pose_argument:
+            argument = targets if is_single else values.reshape(4, 4)
+        else:
+            write = write_targets_kernel.write_targets
+            try:
+                for work in workspaces:
+                    if not write(work.floats, work.table, work.constants, values, q0):
+                        pool.append(workspaces)
+                        return None
+            except TypeError:  # not a contiguous array of float64
+                pool.append(workspaces)
+                return None
+        search, q = descent_kernel.search, q0
+        reports: list[bytes] = []
+        for work in workspaces:
+            if work.extra_state is not None:
+                work.extra_state.fill(0.0)
+            next_q = empty(q_shape)
+            try:
+                code = search(work.ints, work.floats, argument, q, NO_STARTS, next_q)
+            except TypeError:  # not a contiguous array of float64
+                code = NOT_STARTED
+            if code != DONE or not (work.report_table.item(SUCCESS_INDEX) or may_return_failure):
+                pool.append(workspaces)
+                return None
+            reports.append(work.report_table.tobytes())
             q = next_q
-        return q, tuple(reports)
+        pool.append(workspaces)
+        if has_fixed_quaternions:
+            fixed_quaternions.normalize(q)
+        source: Any = number
+        if values is not None:
+            source = values.tobytes() if is_single else partial(writer.objectives, objectives, values)
+        return Solution(compiled, source, q, tuple(reports), perf_counter() - start_time)
 
     return call
+
+
+NOT_STARTED = -1
+"""Code of a kernel call that was not made, because an argument has the wrong type."""
+
+
+class _Workspace:
+    """Memory of a prepared call for one subproblem: the tables, what targets write there, and views of the results."""
+
+    __slots__ = ("constants", "extra_state", "floats", "ints", "number", "report_table", "table")
+
+    def __init__(self, packed: PackedProblem, table: WriteTable, slot: int) -> None:
+        self.ints, self.floats, self.report_table = packed.ints, packed.floats, packed.report.table
+        self.table, self.constants, self.number = table.table, table.constants, packed.number_view(slot)
+        self.extra_state = packed.extra_state if len(packed.extra_state) else None
+
+    @staticmethod
+    def of(
+        subproblem: Subproblem, table: WriteTable, kernel_options: KernelOptions, takes_pose_argument: bool, slot: int
+    ) -> _Workspace:
+        """Copy the tables of a subproblem and write the options."""
+        packed = subproblem.packed.copy()
+        packed.set_options(kernel_options)
+        if takes_pose_argument:
+            packed.set_target_block(subproblem.owners.index(0))
+        return _Workspace(packed, table, slot)

@@ -67,7 +67,7 @@ def target_shapes(objective: Objective) -> tuple[Shape, ...]:
     Empty for joint values, and for objectives whose targets have no fixed shape.
     """
     spec = objective.target_spec
-    return () if spec is None else tuple(shape for shape in SHAPE_TEXTS if shape in spec.shapes)
+    return () if spec is None or spec.takes_names else tuple(shape for shape in SHAPE_TEXTS if shape in spec.shapes)
 
 
 def validate_targets(targets: Array, skip_pose_check: bool = False) -> tuple[Array, Mask]:
