@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,25 @@ import mechanik as mk
 SLOW_METHODS = ("annealing", "evolution", "lbfgsb", "newton", "adam", "momentum")
 SOFT_METHODS = ("lm", "dls", "pseudo_inverse", "auto")
 TREE_METHODS = ("ccd", "fabrik", "closed_form")
+METHOD_OPTIONS: dict[str, dict[str, Callable[[np.random.Generator], Any]]] = {
+    "lm": {
+        "damping": lambda rng: float(10.0 ** rng.uniform(-4, 1)),
+        "svd": lambda rng: True,
+        "max_perturbations": lambda rng: int(rng.integers(0, 4)),
+        "progress_tolerance": lambda rng: float(10.0 ** rng.uniform(-14, -3)),
+    },
+    "dls": {"damping": lambda rng: float(10.0 ** rng.uniform(-4, 0)), "svd": lambda rng: True},
+    "sdls": {"gamma_max": lambda rng: float(rng.uniform(0.1, 1.5))},
+    "chan": {"damping": lambda rng: float(10.0 ** rng.uniform(-3, 0))},
+    "sugihara": {"w_n_bar": lambda rng: float(10.0 ** rng.uniform(-6, -1))},
+    "pseudo_inverse": {"gamma_max": lambda rng: float(rng.uniform(0.1, 1.5)), "divergence_threshold": lambda rng: 10.0},
+    "newton": {"damping": lambda rng: float(10.0 ** rng.uniform(-3, 0))},
+    "jacobian_transpose": {"step": lambda rng: float(rng.uniform(0.01, 0.3)), "divergence_threshold": lambda rng: 2.0},
+    "gradient_descent": {"step": lambda rng: str(rng.choice(["spectral", "backtracking"]))},
+    "momentum": {"nesterov": lambda rng: True},
+    "ccd": {"blend": lambda rng: float(rng.uniform(0.3, 1)), "largest_turn": lambda rng: float(rng.uniform(0.1, 1))},
+}
+"""Options of methods, with functions that draw a value."""
 CONFIGURATIONS = 5
 """Number of configurations of a case from which targets are taken; the first is met by all objectives."""
 
@@ -97,6 +117,7 @@ class FuzzCase:
         objectives: the objectives, with functions that make targets for them.
         solver_options: arguments of `Solver`.
         calls: the calls, in order.
+        is_pickled: whether the solver is pickled before its first call.
         parts: names of all parts that could be left out.
     """
 
@@ -111,6 +132,7 @@ class FuzzCase:
             self.method = str(rng.choice([*mk.METHODS, "auto"]))
             if self.method in SLOW_METHODS and rng.random() < 0.6:
                 self.method = "dls"
+        self.is_pickled = rng.random() < 0.05 and parts.has("pickled solver")
         self.is_careless = rng.random() < 0.1 and parts.has("unsupported combinations")
         self._closer: mk.Solver | None = None
         self.configurations = self._random_configurations()
@@ -234,7 +256,7 @@ class FuzzCase:
         joints = [name for name, joint in mechanism.joints.items() if joint.dof and not joint.is_closure]
         add("restarts", 0.25, int(rng.integers(0, 6)))
         add("max_iterations", 0.15, int(rng.integers(0, 60)))
-        add("lock", 0.1, joints[rng.integers(len(joints))] if joints else None)
+        add("lock", 0.1, _random_names(rng, joints))
         add("active", 0.05, [name for name in joints if rng.random() < 0.8] or None)
         add("limits", 0.12, self._random_limits(rng, names))
         add("weights", 0.1, {name: float(10 ** rng.uniform(-1, 1)) for name in names[:3]} or None)
@@ -246,7 +268,10 @@ class FuzzCase:
         add("rotation_weight", 0.05, float(10 ** rng.uniform(-1, 1)))
         if self.kind == "gallery arm" and self.method == "lm":
             has_shapes = sum(bool(link.collisions) for link in mechanism.links.values()) > 1
-            add("avoid", 0.1, "self" if has_shapes else None)
+            avoid = "self" if rng.random() < 0.5 else ["self", _random_obstacle(rng)]
+            add("avoid", 0.1, avoid if has_shapes else None)
+        for name, value in METHOD_OPTIONS.get(self.method, {}).items():
+            add(name, 0.1, value(rng))
         if self.method in ("annealing", "evolution"):
             options.pop("restarts", None)
             options["max_iterations"] = int(rng.integers(1, 30))
@@ -341,6 +366,7 @@ class FuzzCase:
             add("max_iterations", 0.15, int(rng.integers(0, 30)))
             add("restarts", 0.15, int(rng.integers(0, 4)))
             add("smallest_step", 0.03, 1e-8)
+            add("max_seconds", 0.02, float(10.0 ** rng.uniform(-6, -2)))
             if self.method == "lm":
                 add("svd", 0.03, True)
                 add("largest_error", 0.03, float(10 ** rng.uniform(-2, 1)) * self.size)
@@ -348,7 +374,7 @@ class FuzzCase:
             options["max_deviation"] = float(10.0 ** rng.uniform(-3, 1))
         if function in ("solve", "fresh"):
             if function == "solve":
-                add("lock", 0.08, joints[rng.integers(len(joints))] if joints else None)
+                add("lock", 0.08, _random_names(rng, joints))
                 add("limits", 0.08, self._random_limits(rng, names))
                 add("nearest", 0.01 if not is_slow and len(self.objectives) == 1 else 0.0, True)
             add("rng", 0.1, RandomGenerator(int(rng.integers(1000))))
@@ -379,9 +405,14 @@ class FuzzCase:
         draw = rng.random()
         if draw < 0.3 and any(column is not None for column in columns):
             starts = None if draw < 0.15 else starts[0]
-        options = {"chunk": int(rng.integers(1, 40))} if rng.random() < 0.2 and self._parts.has(f"{name} chunk") else {}
+        has_chunk = rng.random() < 0.2 and self._parts.has(f"{name} chunk")
+        options = {"chunk": int(rng.integers(1, 40))} if has_chunk else {}
         if "rest" in self.solver_options:
             columns.append(None)
+        arrays = [array for array in (*columns, starts) if isinstance(array, np.ndarray) and len(array) == count]
+        rng = self._parts.rng(f"{name} invalid row")
+        if arrays and rng.random() < 0.1 and self._parts.has(f"{name} invalid row"):
+            arrays[rng.integers(len(arrays))][rng.integers(count)] = np.nan
         targets = columns[0] if len(columns) == 1 else columns
         if all(column is None for column in columns):
             targets = None
@@ -399,6 +430,19 @@ def _scalar_names(mechanism: mk.Mechanism) -> list[str]:
             continue
         names += [name if len(joint.dof) == 1 else f"{name}.{dof.name}" for dof in scalars]
     return names
+
+
+def _random_names(rng: np.random.Generator, names: list[str]) -> str | list[str] | None:
+    """Return one name or a list of two; None if there are none."""
+    if not names:
+        return None
+    if rng.random() < 0.7:
+        return names[rng.integers(len(names))]
+    return rng.choice(names, min(len(names), 2), replace=False).tolist()
+
+
+def _random_obstacle(rng: np.random.Generator) -> mk.Obstacle:
+    return mk.Obstacle(mk.Sphere(rng.uniform(0.02, 0.1)), rng.uniform(-0.6, 0.6, 3), name="ball")
 
 
 def _moved(rng: np.random.Generator, target: Any, far: float, size: float) -> Any:

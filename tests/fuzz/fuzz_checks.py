@@ -95,6 +95,8 @@ def check_case(case: FuzzCase) -> Tally:
     before = pickle.dumps((case.solver_options, case.mechanism.q))
     try:
         solver = case.make_solver()
+        if case.is_pickled:
+            solver = pickle.loads(pickle.dumps(solver))
     except MechanikError as error:
         tally.counts[f"rejected solver: {type(error).__name__}"] += 1
         return tally
@@ -113,8 +115,12 @@ def check_case(case: FuzzCase) -> Tally:
             continue
         if pickle.dumps((call, case.mechanism.q)) != arguments:
             add_fault(CHANGED_INPUT, "an argument of the call, or the configuration of the mechanism", k)
-        for category, detail in _AnswerCheck(case, solver, call, answer).faults():
+        check = _AnswerCheck(case, solver, call, answer)
+        for category, detail in check.faults():
             add_fault(category, detail, k)
+        if check.is_reachable(np.inf):
+            tally.counts["reachable with default options"] += 1
+            tally.counts["reachable with default options, not reached"] += not answer.success
         _count(tally, case, call, answer)
     if pickle.dumps((case.solver_options, case.mechanism.q)) != before:
         add_fault(CHANGED_INPUT, "an argument of the solver, or the configuration of the mechanism")
@@ -184,13 +190,18 @@ class _AnswerCheck:
         rows = []
         for k in range(len(self.q)):
             row_poses = {name: X[k : k + 1] for name, X in poses.items()}
-            rows.append(self.case.verifier.unmet(self._objectives(k), self.q[k : k + 1], row_poses)[0])
+            try:
+                objectives = self._objectives(k)
+            except MechanikError:  # the target of the row is not valid
+                rows.append(np.inf)
+                continue
+            rows.append(self.case.verifier.unmet(objectives, self.q[k : k + 1], row_poses)[0])
         return np.array(rows)
 
     def _starts(self) -> np.ndarray | None:
         """Return the starts of all rows, (N, nq); None for calls that choose them."""
         q0 = self.call.q0
-        if q0 is None:
+        if q0 is None or not np.isfinite(q0).all():
             return None
         starts = np.broadcast_to(np.asarray(q0), self.q.shape).copy()
         for k in self.case.mechanism.space.quaternions_q:
@@ -207,8 +218,8 @@ class _AnswerCheck:
         mechanism = self.case.mechanism
         locked = np.zeros(mechanism.nq, dtype=bool)
         for name in (self.case.solver_options.get("lock"), self.call.options.get("lock")):
-            if name is not None:
-                locked |= self._mask_of(name)
+            for joint_name in [name] if isinstance(name, str) else name or []:
+                locked |= self._mask_of(joint_name)
         active = self.case.solver_options.get("active")
         if active is not None:
             locked |= ~np.any([self._mask_of(name) for name in active], axis=0)
@@ -234,8 +245,10 @@ class _AnswerCheck:
         faults = []
         has_moved = np.ones(self.q.shape, dtype=bool) if self.starts is None else self.q != self.starts
         broken = (self.excess > LIMIT_TOLERANCE) & has_moved & self._movable()
-        if self.starts is None:  # a dof may stay outside its limits where the mechanism is
+        if self.starts is None:  # a dof may stay outside its limits where the mechanism or the row of a batch is
             broken &= self.q != self.case.mechanism.q
+            if self.call.q0 is not None:
+                broken &= self.q != self.call.q0
         if broken.any():
             row, column = np.argwhere(broken)[0]
             name = self.case.mechanism.space.q_names[column]
@@ -259,6 +272,8 @@ class _AnswerCheck:
         return as_bounds(self.case.mechanism, self.limits or None)
 
     def _lock_faults(self) -> list[tuple[str, str]]:
+        if self.starts is None and self.call.q0 is not None:
+            return []  # some rows have no start
         reference = np.broadcast_to(self.case.mechanism.q, self.q.shape) if self.starts is None else self.starts
         moved = (np.abs(self.q - reference) > 1e-15) & self._locked_mask()
         if not moved.any():
@@ -279,13 +294,19 @@ class _AnswerCheck:
             row = int(np.argmax(is_wrong))
             faults.append((WRONG_SUCCESS, self._state(row, is_accepted[row], is_free[row])))
         inside = (self.excess[:, self._movable()] < LIMIT_TOLERANCE).all(axis=1)
-        is_met = (self.unmet < 1.0) & (self.open_by < 1.0) & is_accepted & is_free & inside
+        is_met = (self.unmet < 1.0) & (self.open_by < 1.0) & is_accepted & is_free & inside & self._has_valid_start()
         if (is_met & ~self.success).any():
             row = int(np.argmax(is_met & ~self.success))
             faults.append((FALSE_FAILURE, f"{self._state(row, True, True)}; {self._status(row)}"))
-        elif not self.success.all() and self._must_be_reached():
+        elif not self.success.all() and self.is_reachable(NEAR):
             faults.append((NOT_REACHED, f"{self._state(0, True, True)}; {self._status(0)}"))
         return faults
+
+    def _has_valid_start(self) -> np.ndarray:
+        """Return the mask (N,) of rows whose start is finite."""
+        if self.call.q0 is None:
+            return np.ones(len(self.q), dtype=bool)
+        return np.broadcast_to(np.isfinite(self.call.q0).all(axis=-1), (len(self.q),))
 
     def _state(self, row: int, is_accepted: bool, is_free: bool) -> str:
         return (
@@ -302,12 +323,19 @@ class _AnswerCheck:
     def _is_free(self) -> np.ndarray:
         if "avoid" not in self.case.solver_options:
             return np.ones(len(self.q), dtype=bool)
-        return np.atleast_1d(mk.Collider(self.case.mechanism, "self").distance(self.q)) >= -2 * CLEARANCE_TOLERANCE
+        return (
+            np.atleast_1d(mk.Collider(self.case.mechanism, self.case.solver_options["avoid"]).distance(self.q))
+            >= -2 * CLEARANCE_TOLERANCE
+        )
 
-    def _must_be_reached(self) -> bool:
-        """Return whether the call starts near a configuration that meets everything, with default options."""
+    def is_reachable(self, max_distance: float) -> bool:
+        """Return whether a configuration of the case meets everything, and the call has default options.
+
+        Args:
+            max_distance: largest distance of the start from this configuration in each dof, as NEAR; infinite: any.
+        """
         case, call = self.case, self.call
-        if call.function != "solve" or case.method != "lm" or call.q0 is None:
+        if call.function != "solve" or case.method != "lm" or (call.q0 is None and max_distance < np.inf):
             return False
         if (set(case.solver_options) | set(call.options)) - HARMLESS_OPTIONS:
             return False
@@ -317,8 +345,9 @@ class _AnswerCheck:
             return False
         mechanism = case.mechanism
         units = np.where(mechanism.space.rotates, 1.0, case.size)
-        distances = np.abs(mechanism.difference(case.configurations, call.q0) / units).max(axis=1)
-        for k in np.flatnonzero(distances <= NEAR):
+        start = mechanism.q if call.q0 is None else call.q0
+        distances = np.abs(mechanism.difference(case.configurations, start) / units).max(axis=1)
+        for k in np.flatnonzero(distances <= max_distance):
             q = case.configurations[k : k + 1]
             poses = case.verifier.numpy_poses.poses(q)
             if case.verifier.unmet(objectives, q, poses)[0] < 0.5 and case.verifier.open_by(q, poses)[0][0] < 1.0:
@@ -343,6 +372,8 @@ class _AnswerCheck:
 
     def _batch_error_faults(self, poses: dict[str, np.ndarray]) -> list[tuple[str, str]]:
         row = len(self.q) - 1
+        if not (self._has_valid_start()[row] and np.isfinite(self.unmet[row])):
+            return []  # rows with an invalid target or start have no errors
         row_poses = {name: X[row:] for name, X in poses.items()}
         for k, objective in enumerate(self._objectives(row)):
             if isinstance(objective, mk.JointValues | mk.RestPose):

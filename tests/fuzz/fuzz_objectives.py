@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy_poses import NumpyPoses
 from random_mechanisms import random_turn
+from scipy.spatial.transform import Rotation
 
 import mechanik as mk
 from mechanik.model.dof import ALL_DOFS
@@ -114,11 +115,11 @@ def _link_objective(rng, setting: Setting, kind: str, options: dict[str, object]
 
     X = pose(setting.q)
     p, axis_there = point(setting.q), X[:3, :3] @ axis / np.linalg.norm(axis)
-    form = rng.integers(3)
+    form = int(rng.integers(4))
 
     def tool_pose(q):
         X_target = pose(q) @ X_tool
-        return X_target if form else mk.Pose.from_matrix(X_target)
+        return (X_target, X_target, mk.Pose.from_matrix(X_target), _position_wxyz(X_target))[form]
 
     match kind:
         case "position":
@@ -217,7 +218,11 @@ def _link_objective(rng, setting: Setting, kind: str, options: dict[str, object]
 
 def _rotation_form(form: int, X: np.ndarray) -> object:
     R = X[:3, :3]
-    return (R, quaternion.from_matrix(R), make_pose(R, np.ones(3)))[form]
+    return (R, quaternion.from_matrix(R), make_pose(R, np.ones(3)), Rotation.from_matrix(R))[form]
+
+
+def _position_wxyz(X: np.ndarray) -> np.ndarray:
+    return np.concatenate([X[:3, 3], quaternion.from_matrix(X[:3, :3])])
 
 
 # ---- configurations, masses, functions ----------------------------------------------------------
