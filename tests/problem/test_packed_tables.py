@@ -12,6 +12,8 @@ TABLE_ACCESS = re.compile(
     r"\bpacked\.tables\b"  # the tables of a `PackedProblem`
     r"|\.(?:ints|floats)\["  # its arrays
     r"|\bimport .*\b(?:ProblemTables|open_problem|RecordArray|SearchState|SearchReport|StageReport)\b"
+    r"|\bimport (?:problem_layout|state_layout|chain_layout)\b"
+    r"|\bchain_layout import .*\b(?:Chain\w+|[A-Z_]+_FLOATS|workspace_size|table_size)\b"
 )
 
 

@@ -59,7 +59,7 @@ class KernelReport:
     def __eq__(self, value: object) -> bool:
         return isinstance(value, KernelReport) and np.array_equal(self.table, value.table)
 
-    __hash__ = None  # the kernel writes to the table
+    __hash__ = None  # type: ignore[assignment]  # the kernel writes to the table
 
     def __reduce__(self) -> tuple[type[KernelReport], tuple[Array]]:
         return KernelReport, (self.table,)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mechanik.kernels import chain_layout as layout
+from mechanik.kernels.chain_layout import ChainColumn, ChainHeader, ChainMotion
 from mechanik.kernels.nodes import (
     FIRST_Q,
     NODE_KIND,
@@ -27,6 +28,7 @@ from mechanik.kernels.nodes import (
     SPHERICAL,
     TRANSLATION,
 )
+from mechanik.kernels.tables import RecordArray
 from mechanik.model.kinematics import Z_TO_AXIS
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem.kinematic_tree import KinematicTree
@@ -109,46 +111,37 @@ def chain_model(
     """
     motion_count, column_count = len(motions), len(columns)
     scale = weights.position / weights.length_unit
-    model = np.zeros(layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count + layout.COLUMN_FLOATS * column_count)
-    joint_table = model[layout.MODEL_HEAD : layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count].reshape(
-        motion_count, layout.JOINT_FLOATS
-    )
-    column_table = model[layout.MODEL_HEAD + layout.JOINT_FLOATS * motion_count :].reshape(
-        column_count, layout.COLUMN_FLOATS
-    )
+    first_column = ChainHeader.size + ChainMotion.size * motion_count
+    model = np.zeros(first_column + ChainColumn.size * column_count)
+    header = ChainHeader(model)
+    joint_table = RecordArray(ChainMotion, model[ChainHeader.size : first_column])
+    column_table = RecordArray(ChainColumn, model[first_column:])
     units = _units(motions, columns, weights.length_unit)
     _fill_joints(joint_table, fixed_transforms, motions, columns, units, scale)
     _fill_columns(column_table, motions, columns, units, locked_columns, limits)
     rows = set(rows_to_solve)
     has_position, has_rotation = bool(rows & set(POSITION_ROWS)), bool(rows & set(ROTATION_ROWS))
     is_partial = rows_to_solve not in (POSE_ROWS, POSITION_ROWS, ROTATION_ROWS)
-    model[layout.N_JOINTS], model[layout.N_COLUMNS], model[layout.N_Q], model[layout.LENGTH_SCALE] = (
-        motion_count,
-        column_count,
-        nq,
-        scale,
-    )
-    model[layout.POSITION_WEIGHT], model[layout.ROTATION_WEIGHT] = has_position, weights.rotation * has_rotation
-    model[layout.IS_PARTIAL] = is_partial
-    model[layout.POSITION_TOLERANCE2] = (
-        (weights.tolerance * scale * KERNEL_TOLERANCE_FACTOR) ** 2 if has_position else np.inf
-    )
-    model[layout.ROTATION_TOLERANCE2] = (
+    header.n_joints, header.n_columns, header.n_q, header.length_scale = motion_count, column_count, nq, scale
+    header.position_weight, header.rotation_weight = has_position, weights.rotation * has_rotation
+    header.is_partial = is_partial
+    header.position_tolerance2 = (weights.tolerance * scale * KERNEL_TOLERANCE_FACTOR) ** 2 if has_position else np.inf
+    header.rotation_tolerance2 = (
         (weights.angle_tolerance * weights.rotation * KERNEL_TOLERANCE_FACTOR) ** 2 if has_rotation else np.inf
     )
-    model[layout.START_DAMPING], model[layout.MAX_ITERATIONS], model[layout.MAX_ATTEMPTS] = (
+    header.start_damping, header.max_iterations, header.max_attempts = (
         START_DAMPING,
         MAX_ITERATIONS,
         MAX_ATTEMPTS,
     )
-    model[layout.ITERATION_BUDGET], model[layout.SEED_CHOICES], model[layout.ENTRIES] = (
+    header.iteration_budget, header.seed_choices, header.entries = (
         np.inf,
         SEED_CHOICES,
         SEED_TABLE_SIZE,
     )
     has_full_position = set(POSITION_ROWS) <= rows
-    model[layout.IS_RANKED] = has_full_position
-    model[layout.REACH] = _reach(joint_table, column_table) + scale * weights.tolerance if has_full_position else np.inf
+    header.is_ranked = has_full_position
+    header.reach = _reach(joint_table, column_table) + scale * weights.tolerance if has_full_position else np.inf
     has_own_dof = [
         sum(other_motion.q_index == motion.q_index for other_motion in motions) == 1 and motion.ratio == 1.0
         for motion in motions
@@ -157,27 +150,27 @@ def chain_model(
         motion.is_rotation and owns_dof and not locked_columns[columns.index(motion.q_index)]
         for motion, owns_dof in zip(motions, has_own_dof, strict=True)
     ]
-    model[layout.FACTORS_FIRST_JOINT] = is_free_rotation[0] and has_full_position and column_count > 1
-    model[layout.FACTORS_LAST_JOINT] = is_free_rotation[-1] and rows_to_solve == POSE_ROWS and column_count > 1
-    _write_first_joint_range(model, *(float(limit[int(joint_table[0, layout.JOINT_COLUMN])]) for limit in limits))
-    model[layout.MODEL_SIZE], model[layout.TABLE_SIZE] = (
+    header.factors_first_joint = is_free_rotation[0] and has_full_position and column_count > 1
+    header.factors_last_joint = is_free_rotation[-1] and rows_to_solve == POSE_ROWS and column_count > 1
+    _write_first_joint_range(header, *(float(limit[joint_table[0].joint_column]) for limit in limits))
+    header.model_size, header.table_size = (
         len(model),
         -(-layout.table_size(column_count, SEED_TABLE_SIZE) // 2),
     )
-    model[layout.ROW_WEIGHTS : layout.ROW_WEIGHTS + 6] = np.isin(np.arange(6), rows_to_solve)
+    header.row_weights[:] = np.isin(np.arange(6), rows_to_solve)
     return model
 
 
-def _write_first_joint_range(model: Array, lower: float, upper: float) -> None:
+def _write_first_joint_range(header: ChainHeader, lower: float, upper: float) -> None:
     """Write the range of the first joint; seeds at an azimuth that the joint cannot reach get a penalty."""
-    if upper - lower < 2 * math.pi and model[layout.FACTORS_FIRST_JOINT]:
+    if upper - lower < 2 * math.pi and header.factors_first_joint:
         range_middle, half_range = 0.5 * (lower + upper), 0.5 * (upper - lower)
-        model[layout.COS_RANGE_MIDDLE], model[layout.SIN_RANGE_MIDDLE], model[layout.COS_HALF_RANGE] = (
+        header.cos_range_middle, header.sin_range_middle, header.cos_half_range = (
             math.cos(range_middle),
             math.sin(range_middle),
             math.cos(half_range),
         )
-        model[layout.AZIMUTH_PENALTY] = AZIMUTH_PENALTY * (math.pi - half_range) ** 2 / (1.0 + math.cos(half_range))
+        header.azimuth_penalty = AZIMUTH_PENALTY * (math.pi - half_range) ** 2 / (1.0 + math.cos(half_range))
 
 
 def _units(motions: list[JointMotion], columns: list[int], length_unit: float) -> list[float]:
@@ -188,7 +181,7 @@ def _units(motions: list[JointMotion], columns: list[int], length_unit: float) -
 
 
 def _fill_joints(
-    joint_table: Array,
+    joint_table: RecordArray[ChainMotion],
     fixed_transforms: list[Array],
     motions: list[JointMotion],
     columns: list[int],
@@ -198,30 +191,31 @@ def _fill_joints(
     offset = np.zeros(len(motions) + 1)
     known_q = set[int]()
     for j, motion in enumerate(motions):
-        row, X = joint_table[j], fixed_transforms[j + 1]
+        joint, X = joint_table[j], fixed_transforms[j + 1]
         if j + 1 < len(motions):
             a, alpha, b = _zxz_angles(X[:3, :3])
         else:
             a, alpha, b = 0.0, 0.0, 0.0  # the tool's rotation is removed from the target
         offset[j] += a
         offset[j + 1] += b
-        row[layout.COS_ALPHA], row[layout.SIN_ALPHA] = math.cos(alpha), math.sin(alpha)
-        row[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3] = scale * (rotation.about_z(-a) @ X[:3, 3])
+        joint.cos_alpha, joint.sin_alpha = math.cos(alpha), math.sin(alpha)
+        joint.link_translation[:] = scale * (rotation.about_z(-a) @ X[:3, 3])
         column = columns.index(motion.q_index)
-        row[layout.JOINT_RATIO], row[layout.JOINT_COLUMN] = motion.ratio * units[column], column
-        row[layout.IS_FIRST_OF_COLUMN] = motion.q_index not in known_q
+        joint.joint_ratio, joint.joint_column = motion.ratio * units[column], column
+        joint.is_first_of_column = motion.q_index not in known_q
         known_q.add(motion.q_index)
         if motion.is_rotation:
             offset[j] += motion.offset
         else:
-            row[layout.SLIDE_SCALE] = scale
-            row[layout.LINK_TRANSLATION + 2] += scale * motion.offset
-    joint_table[:, layout.JOINT_OFFSET] = (offset[:-1] + np.pi) % (2 * np.pi) - np.pi
-    joint_table[:, layout.COS_OFFSET], joint_table[:, layout.SIN_OFFSET] = np.cos(offset[:-1]), np.sin(offset[:-1])
+            joint.slide_scale = scale
+            joint.link_translation[2] += scale * motion.offset
+    joint_table.column(ChainMotion.joint_offset)[:] = (offset[:-1] + np.pi) % (2 * np.pi) - np.pi
+    joint_table.column(ChainMotion.cos_offset)[:] = np.cos(offset[:-1])
+    joint_table.column(ChainMotion.sin_offset)[:] = np.sin(offset[:-1])
 
 
 def _fill_columns(
-    column_table: Array,
+    column_table: RecordArray[ChainColumn],
     motions: list[JointMotion],
     columns: list[int],
     units: list[float],
@@ -234,21 +228,13 @@ def _fill_columns(
         half_range = math.pi if any(motion.is_rotation for motion in column_motions) else 1.0
         sample_min = lower if np.isfinite(lower) else upper - 2 * half_range if np.isfinite(upper) else -half_range
         sample_max = upper if np.isfinite(upper) else lower + 2 * half_range if np.isfinite(lower) else half_range
-        column_table[j, [layout.SAMPLE_MIN, layout.SAMPLE_MAX, layout.Q_INDEX, layout.IS_LOCKED, layout.Q_UNIT]] = (
-            sample_min / units[j],
-            sample_max / units[j],
-            k,
-            locked_columns[j],
-            units[j],
-        )
-        column_table[j, [layout.Q_MIN, layout.Q_MAX]] = lower, upper
+        column = column_table[j]
+        column.sample_min, column.sample_max = sample_min / units[j], sample_max / units[j]
+        column.q_index, column.is_locked, column.q_unit = k, bool(locked_columns[j]), units[j]
+        column.q_min, column.q_max = lower, upper
         # an empty range marks a locked joint
-        column_table[j, [layout.X_MIN, layout.X_MAX]] = (
-            (np.inf, -np.inf) if locked_columns[j] else (lower / units[j], upper / units[j])
-        )
-        column_table[j, layout.IS_CONTINUOUS] = all(
-            motion.is_rotation and abs(motion.ratio) == 1.0 for motion in column_motions
-        )
+        column.x_min, column.x_max = (np.inf, -np.inf) if locked_columns[j] else (lower / units[j], upper / units[j])
+        column.is_continuous = all(motion.is_rotation and abs(motion.ratio) == 1.0 for motion in column_motions)
 
 
 def _zxz_angles(R: Array) -> tuple[float, float, float]:
@@ -260,21 +246,20 @@ def _zxz_angles(R: Array) -> tuple[float, float, float]:
     return a, alpha, math.atan2(R_remainder[1, 0], R_remainder[0, 0])
 
 
-def _reach(joint_table: Array, column_table: Array) -> float:
+def _reach(joint_table: RecordArray[ChainMotion], column_table: RecordArray[ChainColumn]) -> float:
     """Return an upper bound of the distance of the tip from the first joint, scaled as the lengths of the kernel.
 
     It is infinite if a prismatic joint is locked or has no limits.
     """
     distance = 0.0
-    for row in joint_table:
-        axial_length, column = abs(row[layout.LINK_TRANSLATION + 2]), column_table[int(row[layout.JOINT_COLUMN])]
-        if row[layout.SLIDE_SCALE] != 0.0:
-            if column[layout.IS_LOCKED] != 0.0:
+    for joint in joint_table:
+        x, y, z = joint.link_translation
+        axial_length, column = abs(z), column_table[joint.joint_column]
+        if joint.slide_scale != 0.0:
+            if column.is_locked:
                 return math.inf
-            axial_length += abs(row[layout.SLIDE_SCALE] * row[layout.JOINT_RATIO]) * max(
-                abs(column[layout.X_MIN]), abs(column[layout.X_MAX])
-            )
-        distance += math.hypot(row[layout.LINK_TRANSLATION], row[layout.LINK_TRANSLATION + 1], axial_length)
+            axial_length += abs(joint.slide_scale * joint.joint_ratio) * max(abs(column.x_min), abs(column.x_max))
+        distance += math.hypot(x, y, axial_length)
     return distance
 
 
@@ -430,20 +415,18 @@ def _write_goal(
     """Write the pose of the base and the rotation of the tool, and the kind and the axes of the rows."""
     last_relation, X_base = relations[-1], fixed_transforms[0]
     R_tool = fixed_transforms[-1][:3, :3] @ inverse(relations[0].X_b)[:3, :3] @ last_relation.X_b[:3, :3]
-    model[layout.BASE_ROTATION : layout.BASE_ROTATION + 9], model[layout.BASE_POSITION : layout.BASE_POSITION + 3] = (
-        X_base[:3, :3].ravel(),
-        X_base[:3, 3],
-    )
-    model[layout.TOOL_ROTATION : layout.TOOL_ROTATION + 9] = (R_tool @ target_rotations[-1][:3, :3].T).ravel()
-    model[layout.TOOL_AXIS : layout.TOOL_AXIS + 3] = R_tool[:, 2]
-    model[layout.POSITION_FRAME : layout.POSITION_FRAME + 9] = target_rotations[0][:3, :3].ravel()
-    model[layout.ROTATION_FRAME : layout.ROTATION_FRAME + 9] = target_rotations[-1][:3, :3].ravel()
-    model[layout.ROTATION_KIND] = ROTATION_KINDS[last_relation.kind]
+    header = ChainHeader(model)
+    header.base_rotation[:], header.base_position[:] = X_base[:3, :3].ravel(), X_base[:3, 3]
+    header.tool_rotation[:] = (R_tool @ target_rotations[-1][:3, :3].T).ravel()
+    header.tool_axis[:] = R_tool[:, 2]
+    header.position_frame[:] = target_rotations[0][:3, :3].ravel()
+    header.rotation_frame[:] = target_rotations[-1][:3, :3].ravel()
+    header.rotation_kind = ROTATION_KINDS[last_relation.kind]
     if last_relation.kind is not RelationKind.POSE:
-        model[layout.IS_PARTIAL] = 1.0
+        header.is_partial = True
     if last_relation.world_axes is not None:
-        model[layout.HAS_ROW_AXES] = 1.0
-        model[layout.ROW_AXES : layout.ROW_AXES + 9] = (X_base[:3, :3].T @ last_relation.world_axes).ravel()
+        header.has_row_axes = True
+        header.row_axes[:] = (X_base[:3, :3].T @ last_relation.world_axes).ravel()
 
 
 def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array], list[JointMotion]]:

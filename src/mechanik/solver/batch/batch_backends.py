@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mechanik.errors import MechanikError
-from mechanik.kernels.chain_layout import BAD_INPUT, FROM_SEED, FROM_TABLE, NOT_SOLVED, REPORT_FLOATS
+from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE
 from mechanik.kernels.state_layout import BATCH_BAD_TARGET, CONVERGED
 from mechanik.model import Mechanism
 from mechanik.model.dof import ALL_DOFS
@@ -18,6 +18,7 @@ from mechanik.objectives.pose_constraints import FixedRotation, PointConstraint
 from mechanik.objectives.pose_goals import LinkGoal
 from mechanik.objectives.relation import TargetPart
 from mechanik.objectives.target_spec import POINT, POSE, WXYZ
+from mechanik.problem.chain_tables import ChainReports
 from mechanik.solver.backends.backend import Partial
 from mechanik.solver.batch.batch_rows import (
     Mask,
@@ -174,8 +175,6 @@ LANE_CHUNK_ROWS = 4096
 """Number of rows in a chunk: a few milliseconds of work, at 1 us for each row. Larger chunks exceed the cache."""
 KEY_COUNT = 1 << 31
 """Number of different keys (random seeds) that are given to the kernel."""
-ITERATIONS_COLUMN, POSITION_ERROR_COLUMN, ROTATION_ERROR_COLUMN = 2, 3, 4
-"""Columns of the kernel report; column 0 is the result code."""
 
 
 class ChainRowSolver(Protocol):
@@ -213,19 +212,16 @@ class LaneBackend:
             self.sequential_backend.solve_rows(targets, q0, seed, results)
             return
         X = np.ascontiguousarray(goal_poses(self.objective, values, targets.count))
-        q, report = np.empty_like(results.q), np.empty((targets.count, REPORT_FLOATS))
+        q, reports = np.empty_like(results.q), ChainReports.allocate(targets.count)
         starts = np.tile(self.default_q, (targets.count, 1)) if q0 is None else q0
         mode = FROM_TABLE if q0 is None else FROM_SEED  # in FROM_SEED, "seed" means the start configuration
         key = 0.0 if seed is None else float(seed % KEY_COUNT)
-        self.search.solve_rows(X, starts, mode, key, q, report)
-        is_rejected, is_unsolved = report[:, 0] == BAD_INPUT, report[:, 0] == NOT_SOLVED
+        self.search.solve_rows(X, starts, mode, key, q, reports.numbers)
+        is_rejected, is_unsolved = reports.is_rejected, reports.is_unsolved
         results.code[:] = CONVERGED
         np.copyto(results.q, q, where=~is_rejected[:, None])
-        results.iterations[:] = report[:, ITERATIONS_COLUMN]
-        results.errors[:, 0, 0], results.errors[:, 0, 1] = (
-            report[:, POSITION_ERROR_COLUMN],
-            report[:, ROTATION_ERROR_COLUMN],
-        )
+        results.iterations[:] = reports.iterations
+        results.errors[:, 0] = reports.errors
         if is_unsolved.any():
             self._refine_unsolved(targets, q0, results, is_unsolved)
         if is_rejected.any():

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from mechanik.kernels import chain_layout
+from mechanik.kernels.chain_layout import FROM_SEED, FROM_TABLE, SINGLE_ATTEMPT
+from mechanik.kernels.vector import LANES
+from mechanik.problem.chain_tables import (
+    ChainReports,
+    error_weights,
+    new_seed_table,
+    new_workspace,
+    report_of,
+    set_attempt_count,
+    set_iteration_budget,
+)
 from mechanik.problem.serial_chain import SerialChain
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
@@ -91,22 +101,14 @@ class ChainSearch:
         """
         if restarts is None:
             budget_factor = 1.0 if self.chain.n <= LONG_CHAIN_JOINTS else 0.5
-            model[chain_layout.ITERATION_BUDGET] = (
-                budget_factor * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD)
-            )
+            set_iteration_budget(model, budget_factor * ITERATION_BUDGET / (self.chain.n + ITERATION_OVERHEAD))
         else:
-            model[chain_layout.MAX_ATTEMPTS], model[chain_layout.ITERATION_BUDGET], model[chain_layout.REACH] = (
-                restarts + 1,
-                np.inf,
-                np.inf,
-            )
+            set_attempt_count(model, restarts + 1)
 
     def _build_table(self, q: Array) -> None:
-        table = np.zeros(2 * int(self.model[chain_layout.TABLE_SIZE]), dtype=np.float32)
+        table = new_seed_table(self.model)
         joint_values = np.ascontiguousarray(q[self.columns])
-        chain_kernel.build_seed_table(
-            self.model, np.zeros(chain_layout.workspace_size(self.chain.n, 1)), joint_values, table
-        )
+        chain_kernel.build_seed_table(self.model, new_workspace(self.chain.n), joint_values, table)
         self.table, self._fixed_values = table, joint_values[self.chain.locked_columns]
         self.workspace_pool = []
 
@@ -133,7 +135,7 @@ class ChainSearch:
         if self.has_fixed_joints and not self.has_fixed_values_of(q0):
             return self.with_fixed_values_of(q0).search(X, q0, has_seed, key, restarts)
         work, q = self.allocate_workspace(), np.empty(len(q0))
-        mode = chain_layout.FROM_SEED if has_seed else chain_layout.FROM_TABLE
+        mode = FROM_SEED if has_seed else FROM_TABLE
         X = np.array(X, dtype=np.float64, order="C")
         if restarts is not None:
             self._write_budget(work, restarts)
@@ -165,21 +167,19 @@ class ChainSearch:
         """Read the result of the last search from its workspace; None if the kernel reported bad input."""
         if code == -2:
             return None
-        _, attempts, iterations, position_error, rotation_error, _ = work[-chain_layout.REPORT_FLOATS :].tolist()
-        return ChainResult(code, q, int(attempts), int(iterations), self.cost(position_error, rotation_error), seconds)
+        report = report_of(work)
+        cost = float(self.cost(report.position_error, report.rotation_error))
+        return ChainResult(code, q, report.attempts, report.iterations, cost, seconds)
 
     def cost(self, position_error: Any, rotation_error: Any) -> Any:
         """Return the sum of squared weighted residuals for a position error (m) and a rotation error (rad)."""
-        length_weight, angle_weight = (
-            self.chain.weight * self.model[[chain_layout.LENGTH_SCALE, chain_layout.ROTATION_WEIGHT]]
-        )
-        return (length_weight * position_error) ** 2 + (angle_weight * rotation_error) ** 2
+        length_weight, angle_weight = error_weights(self.model)
+        position_cost = (self.chain.weight * length_weight * position_error) ** 2
+        return position_cost + (self.chain.weight * angle_weight * rotation_error) ** 2
 
     def allocate_workspace(self) -> Array:
         """Allocate model, table and workspace as one array; the caller may append it to `workspace_pool` after use."""
-        return np.concatenate(
-            [self.model, self.table.view(np.float64), np.zeros(chain_layout.workspace_size(self.chain.n, 1))]
-        )
+        return np.concatenate([self.model, self.table.view(np.float64), new_workspace(self.chain.n)])
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None:
         """Solve many targets in lanes; each result depends on its row and the key only.
@@ -190,13 +190,12 @@ class ChainSearch:
             mode: FROM_TABLE, FROM_SEED or SINGLE_ATTEMPT of `kernels/chain_layout.py`.
             key: key of the random numbers.
             q: (M, nq) output: configurations.
-            report: (M, REPORT_FLOATS) output: SOLVED, NOT_SOLVED or BAD_INPUT; attempts; iterations; errors (m, rad);
-                whether the seed was clamped to the limits.
+            report: (M, 6) output, the numbers of `ChainReports`.
         """
         try:
             work = self._lane_pool.pop()
         except IndexError:
-            work = np.zeros(chain_layout.workspace_size(self.chain.n, 8))
+            work = new_workspace(self.chain.n, LANES)
         lane_kernel.solve_targets(
             self.model, self.table, work, X.reshape(-1), q0.reshape(-1), mode, key, q.reshape(-1), report.reshape(-1)
         )
@@ -210,6 +209,6 @@ class ChainSearch:
         """
         starts = np.ascontiguousarray(starts, dtype=np.float64)
         targets = np.array(np.broadcast_to(X, (len(starts), 4, 4)), dtype=np.float64, order="C")
-        q, report = np.empty_like(starts), np.empty((len(starts), chain_layout.REPORT_FLOATS))
-        self.solve_rows(targets, starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report)
-        return q, report[:, 0] == chain_layout.SOLVED, report[:, 2].astype(np.int64)
+        q, reports = np.empty_like(starts), ChainReports.allocate(len(starts))
+        self.solve_rows(targets, starts, SINGLE_ATTEMPT, 0.0, q, reports.numbers)
+        return q, reports.is_solved, reports.iterations

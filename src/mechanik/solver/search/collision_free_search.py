@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.kernels import chain_layout
+from mechanik.kernels.chain_layout import SINGLE_ATTEMPT
 from mechanik.model import Mechanism
+from mechanik.problem.chain_tables import ChainReports, residual_weights
 from mechanik.solver.collision_constraint import CollisionConstraint, Mask
 from mechanik.solver.search.chain_search import ChainSearch
 from mechanik.solver.start_configurations import halton_configurations
@@ -33,8 +34,6 @@ more solutions and take longer.
 """
 TARGETS_PER_BLOCK = 512
 """Number of targets per block, which limits the memory to a few MB."""
-POSITION_ERROR, ROTATION_ERROR = 3, 4
-"""Columns of the kernel report."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,19 +136,19 @@ class CollisionFreeSearch:
             starts = np.where(self._is_movable, self._q[entries], base[remaining_rows, None]).reshape(
                 len(remaining_rows) * k, -1
             )
-            q, report = np.empty_like(starts), np.empty((len(starts), chain_layout.REPORT_FLOATS))
+            q, reports = np.empty_like(starts), ChainReports.allocate(len(starts))
             self._chain_search.solve_rows(
-                np.repeat(X[remaining_rows], k, axis=0), starts, chain_layout.SINGLE_ATTEMPT, 0.0, q, report
+                np.repeat(X[remaining_rows], k, axis=0), starts, SINGLE_ATTEMPT, 0.0, q, reports.numbers
             )
-            is_solved = report[:, 0] == chain_layout.SOLVED
+            is_solved, errors = reports.is_solved, reports.errors
             is_free = is_solved.copy()
             is_free[is_solved] = self._constraint.are_free(q[is_solved])
-            candidates.iterations[remaining_rows] += report[:, 2].astype(np.int64).reshape(-1, k).sum(axis=1)
+            candidates.iterations[remaining_rows] += reports.iterations.reshape(-1, k).sum(axis=1)
             if near is None:  # the first solution has the best rank
                 rank = np.tile(np.arange(k, dtype=np.float64), len(remaining_rows))
             else:
                 rank = ((q - near[remaining_rows].repeat(k, axis=0)) ** 2).sum(axis=1)
-            has_free = self._store_best(candidates, remaining_rows, q, report, np.where(is_free, rank, np.inf))
+            has_free = self._store_best(candidates, remaining_rows, q, errors, np.where(is_free, rank, np.inf))
             candidates.is_free[remaining_rows[has_free]] = True
             remaining_rows = remaining_rows[~has_free]
             is_last_round = start_count == max_starts or count == STARTS_PER_ROUND[-1]
@@ -158,10 +157,10 @@ class CollisionFreeSearch:
                 is_colliding = is_solved & is_remaining
                 depth = np.full(len(q), np.inf)
                 depth[is_colliding] = -self._constraint.distances(q[is_colliding])
-                self._store_best(candidates, remaining_rows, q[is_remaining], report[is_remaining], depth[is_remaining])
+                self._store_best(candidates, remaining_rows, q[is_remaining], errors[is_remaining], depth[is_remaining])
 
     @staticmethod
-    def _store_best(candidates: CandidateSolutions, rows: RowIndices, q: Array, report: Array, rank: Array) -> Mask:
+    def _store_best(candidates: CandidateSolutions, rows: RowIndices, q: Array, errors: Array, rank: Array) -> Mask:
         """Store for each row the solution of the lowest rank; return the mask of rows with a finite rank."""
         k = len(q) // len(rows)
         best_indices = np.argmin(rank.reshape(-1, k), axis=1) + k * np.arange(len(rows))
@@ -169,7 +168,7 @@ class CollisionFreeSearch:
         best_indices, rows = best_indices[has_solution], rows[has_solution]
         candidates.q[rows], candidates.errors[rows], candidates.exists[rows] = (
             q[best_indices],
-            report[best_indices][:, [POSITION_ERROR, ROTATION_ERROR]],
+            errors[best_indices],
             True,
         )
         return has_solution
@@ -210,9 +209,8 @@ class CollisionFreeSearch:
 
     def _features_of(self, X: Array) -> Array:
         """Return features (K, 12) of poses; their Euclidean distances approximate norms of weighted residuals."""
-        model = self._chain_search.model
-        positions = X[:, :3, 3] * (model[chain_layout.LENGTH_SCALE] * (model[chain_layout.POSITION_WEIGHT] != 0.0))
-        rotations = X[:, :3, :3].reshape(-1, 9) * (model[chain_layout.ROTATION_WEIGHT] / np.sqrt(2.0))
+        length_weight, angle_weight = residual_weights(self._chain_search.model)
+        positions, rotations = X[:, :3, 3] * length_weight, X[:, :3, :3].reshape(-1, 9) * (angle_weight / np.sqrt(2.0))
         return np.concatenate([positions, rotations], axis=1)
 
     def _nearest_entries(self, X: Array, count: int) -> RowIndices:
