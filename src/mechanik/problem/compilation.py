@@ -387,7 +387,7 @@ def write_targets(
         >>> arm, goal = mk.arm_2d([0.5, 0.3]), mk.PositionGoal("tool", (0.5, 0.3, 0.0))
         >>> problem = compile_problem(arm, [goal], [goal.relations(arm)], ProblemSettings([True] * 2, {}, [1.0] * 2))
         >>> write_targets(problem, 0, goal.with_target((0.4, 0.3, 0.0)).relations(arm))
-        >>> problem.subproblems[0].packed.target_view(0)[9:12].tolist()
+        >>> problem.subproblems[0].packed.frames(0)[0][9:12].tolist()
         [0.4, 0.3, 0.0]
     """
     frames = problem.tree.frames

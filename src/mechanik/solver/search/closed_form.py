@@ -488,7 +488,7 @@ class ClosedFormMethod(Method):
         columns = form.axes.columns
         limits = {"lower": problem.q_lower[columns], "upper": problem.q_upper[columns]}
         form = replace(form, axes=replace(form.axes, **limits))
-        frame = problem.subproblem.packed.target_view(0)
+        frame, _ = problem.subproblem.packed.frames(0)
         X_world_link = make_pose(frame[:9].reshape(3, 3), frame[9:12]) @ inverse(relation.X_b)
         branch = self._nearest_branch(form, X_world_link, problem.q)
         if branch is None:
