@@ -24,6 +24,19 @@ from mechanik.validation import as_rng
 Indices = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
+def normalize_quaternions(q: Array, first_indices: Sequence[int] | Indices) -> None:
+    """Scale quaternions in q (nq,), which are not zero, to unit norm in place; unit quaternions stay unchanged.
+
+    Args:
+        q: configuration, (nq,).
+        first_indices: first index of each quaternion.
+    """
+    for k in first_indices:
+        square = float(q[k : k + 4] @ q[k : k + 4])
+        if abs(square - 1.0) >= quaternion.UNIT_TOLERANCE:
+            q[k : k + 4] /= math.sqrt(square)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ConfigurationSpace:
     """The layout of q and v.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import InvalidArgument, ObjectiveError
+from mechanik.model.configuration_space import normalize_quaternions
 from mechanik.objectives import Objective, RestPose
 from mechanik.objectives.relation import Relation
 from mechanik.solver.compiled_problem import CompiledProblem, Mask, ProblemDefinition
@@ -129,8 +130,7 @@ def resolve_request(
     definition, mechanism = compiled.definition, compiled.mechanism
     method, options = _method_and_options(definition, request.options)
     q = np.array(mechanism.q if request.q0 is None else mechanism._single_q(request.q0))
-    for k in mechanism.space.quaternions_q:
-        q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+    normalize_quaternions(q, mechanism.space.quaternions_q)
     locked_dofs = (
         np.zeros(mechanism.nv, dtype=np.bool_) if request.lock is None else as_dof_mask(mechanism, request.lock, False)
     )

@@ -58,6 +58,11 @@ def conjugate(wxyz: ArrayLike) -> Array:
     return out
 
 
+UNIT_TOLERANCE = 2e-15
+"""Deviation of the squared norm of a unit quaternion from 1 by rounding. Normalizing a unit quaternion could change its
+last bit, but saving and loading, or a solve that does not move a joint, must not change its rotation."""
+
+
 def normalize(wxyz: ArrayLike) -> Array:
     """Scale quaternions (..., 4) to unit norm; unit quaternions are returned unchanged.
 
@@ -70,8 +75,7 @@ def normalize(wxyz: ArrayLike) -> Array:
     """
     wxyz = np.asarray(wxyz, dtype=np.float64)
     scaled_quaternion = unit(wxyz, "a quaternion")
-    # Normalizing a unit quaternion could change its last bit, but saving and loading must not change a rotation.
-    is_unit = np.abs(dot(wxyz, wxyz) - 1.0) < 2e-15
+    is_unit = np.abs(dot(wxyz, wxyz) - 1.0) < UNIT_TOLERANCE
     return np.where(is_unit[..., None], wxyz, scaled_quaternion)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mechanik.kernels.state_layout import DONE
+from mechanik.model.configuration_space import normalize_quaternions
 from mechanik.problem import KernelOptions, PackedProblem, Subproblem
 from mechanik.problem.kernel_report import SUCCESS_INDEX
 from mechanik.solver.backends.backend import PreparedCall, as_start
@@ -50,8 +51,7 @@ class FixedQuaternions:
 
     def normalize(self, q: Array) -> None:
         """Normalize the quaternions in place."""
-        for k in self._indices:
-            q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+        normalize_quaternions(q, self._indices)
 
 
 def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> str:
