@@ -98,7 +98,7 @@ def test_unreachable_target_exits_1_with_the_reason_and_the_closest_pose(capsys)
     code, out, err = run(capsys, "gallery:planar_2r", "--position", 5, 0, 0)
     assert (code, err) == (1, "")
     assert "not solved (CLOSEST)" in out
-    assert "not reached from" in out
+    assert "out of reach: " in out
     arm = gallery.make("planar_2r")
     reach = np.linalg.norm(arm.pose("tool", [0.0, 0.0])[:3, 3])
     assert re.search(rf"closest:  tool at {reach:.4f} ", out)

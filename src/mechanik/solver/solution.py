@@ -299,7 +299,11 @@ class Solution:
             text = f"all objectives are met, but {describe_contacts(self.contacts)}"
         else:
             starts = "this start" if self.attempts <= 1 else f"{self.attempts} starts"
-            text = self.status.value.replace("not reached:", f"not reached from {starts}:")
+            if reasons := self.out_of_reach:
+                text = f"out of reach: {', '.join(f'{name} ({reason})' for name, reason in reasons.items())}; "
+                text += self.status.value.removeprefix("not reached: ")
+            else:
+                text = self.status.value.replace("not reached:", f"not reached from {starts}:")
             if violated_errors := self.violated_joint_constraints:
                 text += "; violated: "
                 text += ", ".join(
@@ -338,6 +342,7 @@ class Solution:
         """
         if not self.success:
             may_retry = self.attempts <= 1 and self.status in (Status.CLOSEST, Status.STALLED, Status.NOT_CLOSED)
+            may_retry = may_retry and not self.out_of_reach
             hint = "; another start may reach the target (try restarts=20)" if may_retry else ""
             raise NotSolved(f"not solved ({self.status.name}): {self.message}{hint}", self)
         return self
@@ -407,6 +412,28 @@ class Solution:
             if objective.required
             and (error.position > objective.tolerance or error.rotation > objective.angle_tolerance)
         )
+
+    @property
+    def out_of_reach(self) -> Mapping[str, str]:
+        """Objectives that no configuration can meet, with the reason, by the names in `names`.
+
+        Known are targets that are farther away or nearer than the lengths between two frames allow, also across loops,
+        and values outside the limits. Other unmet objectives may or may not be out of reach.
+
+        Example:
+            >>> arm = mk.arm_2d([1.0, 0.4])
+            >>> mk.solve(arm, mk.PositionGoal("tool", (0.5, 0.0, 0.0), name="reach"), q0=[0.1, 0.2]).out_of_reach
+            {'reach': '0.1 m too near for every configuration'}
+        """
+        unmet_names = self.unmet
+        if not unmet_names:
+            return {}
+        from mechanik.solver.reach_limits import reasons_out_of_reach
+
+        bounds = self._compiled.bounds if self._bounds is None else self._bounds
+        reasons = reasons_out_of_reach(self.mechanism, self.objectives, self.q, bounds, self.moving_dofs)
+        names = self.names
+        return {names[k]: reason for k, reason in reasons.items() if names[k] in unmet_names}
 
     @property
     def closure_errors(self) -> Mapping[str, ErrorNorms]:

@@ -70,7 +70,7 @@ def test_goal_out_of_reach_is_approached_with_closed_loops_and_the_status_says_s
         harness.tick()
         status = harness.last(StatusText)
         assert status.status == "CLOSEST"
-        assert "not reached" in status.text.lower()
+        assert "out of reach" in status.text.lower()
         assert goal.name in status.text
 
 

@@ -93,7 +93,7 @@ def all_solutions(
     )
     if windings and len(q):
         q, component = _all_windings(constraints, q, component)
-    explanation = _explanation(context, pool, len(q), start_count, solved_count)
+    explanation = _explanation(context, pool, len(q), start_count, solved_count, complete)
     if collision_constraint is not None and len(q):
         is_free, count = collision_constraint.are_free(q), len(q)
         explanation += (
@@ -276,17 +276,19 @@ def _thin_out(constraints: ConstraintSystem, q: Array, component: Indices, sampl
     return q[chosen_indices], component[chosen_indices]
 
 
-def _explanation(context: SearchContext, pool: SolutionPool, count: int, start_count: int, solved_count: int) -> str:
+def _explanation(
+    context: SearchContext, pool: SolutionPool, count: int, start_count: int, solved_count: int, complete: bool
+) -> str:
     pool_size = len(pool.isolated_solutions.q) + len(pool.curves) + len(pool.multi_dof_solutions)
     if context.closed_form is not None:
         source = f"the closed form of the family {context.closed_form.kind!r}"
         if count:
             return f"by {source}"
-        return (
-            f"{source} has solutions, but none inside the limits"
-            if pool_size
-            else f"out of reach: {source} has no solution"
-        )
+        if pool_size:
+            return f"{source} has solutions, but none inside the limits"
+        if complete:
+            return f"out of reach: {source} has no solution"
+        return f"not reached: {source} has no solution at {ELBOW_SAMPLES} elbow angles"
     starts = format_count(start_count, "start")
     if not count:
         return f"not reached from {starts}: no descent ended at a solution inside the limits"
