@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -75,14 +75,20 @@ class Acceptance:
         return bool((q[self.k] > self.value) == self.above)
 
 
-class StopAfter:
-    """A callback that stops a solve after a number of iterations."""
+class Interruption(Exception):
+    """Raised by a callback in the middle of a search."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+
+class StopAfter:
+    """A callback that stops a solve after a number of iterations, or interrupts it by an exception."""
+
+    def __init__(self, stop: Stop) -> None:
+        self.count, self.raises = stop.count, stop.raises
 
     def __call__(self, _: object) -> bool:
         self.count -= 1
+        if self.count < 0 and self.raises:
+            raise Interruption
         return self.count < 0
 
 
@@ -91,6 +97,7 @@ class Stop:
     """Stands for a `StopAfter`, which counts and is made for each run."""
 
     count: int
+    raises: bool = False
 
 
 def make_options(options: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +107,7 @@ def make_options(options: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, RandomGenerator):
             made[name] = np.random.default_rng(value.seed)
         elif isinstance(value, Stop):
-            made[name] = StopAfter(value.count)
+            made[name] = StopAfter(value)
     return made
 
 
@@ -321,7 +328,25 @@ class FuzzCase:
             options = self._random_call_options(self._parts.rng(f"{name} options"), name, function, is_slow)
         else:
             options = {"max_attempts": 20, "limit": 4}
-        return Call(function, targets, start, options)
+        call = Call(function, targets, start, options)
+        rng = self._parts.rng(f"{name} invalid argument")
+        if rng.random() < 0.04 and self._parts.has(f"{name} invalid argument"):
+            return self._with_invalid_argument(rng, call)
+        return call
+
+    def _with_invalid_argument(self, rng: np.random.Generator, call: Call) -> Call:
+        """Return the call with an argument that it should reject."""
+        nq, name = self.mechanism.nq, str(rng.choice(_scalar_names(self.mechanism) or ["nothing"]))
+        draw = int(rng.integers(12))
+        if draw < 3:
+            return replace(call, q0=(np.zeros(nq + 1), np.full(nq, np.nan), np.full((1, nq), 0.1))[draw])
+        if draw < 6 and call.function != "fresh":
+            return replace(call, targets=(np.zeros(5), np.full(3, np.nan), "left")[draw - 3])
+        invalid = (
+            {"lock": "nothing"}, {"limits": {name: (1.0, -1.0)}}, {"steps": 3}, {"max_iterations": -1},
+            {"restarts": 1.5}, {"rng": 3}, {"feasible": 3}, {"callback": "stop"}, {"max_seconds": "soon"},
+        )[rng.integers(9)]  # fmt: skip
+        return replace(call, options={**call.options, **invalid})
 
     def _random_start(self, rng: np.random.Generator, goal_q: np.ndarray) -> np.ndarray | None:
         mechanism, draw = self.mechanism, rng.random()
@@ -381,7 +406,7 @@ class FuzzCase:
             k = int(rng.integers(mechanism.nq))
             add("feasible", 0.05, Acceptance(k, float(self.configurations[0][k]), bool(rng.integers(2))))
             add("history", 0.05, True)
-            add("callback", 0.05, Stop(int(rng.integers(0, 30))))
+            add("callback", 0.06, Stop(int(rng.integers(0, 30)), rng.random() < 0.3))
         if self.method in ("annealing", "evolution"):
             options.pop("restarts", None)
             if "max_iterations" not in self.solver_options:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from fuzz_cases import Acceptance, Call, FuzzCase
+from fuzz_cases import Acceptance, Call, FuzzCase, Interruption
 from fuzz_verification import LIMIT_TOLERANCE
 
 import mechanik as mk
@@ -109,6 +109,9 @@ def check_case(case: FuzzCase) -> Tally:
             answer = case.run(solver, call)
         except MechanikError as error:
             tally.counts[f"rejected call: {type(error).__name__}"] += 1
+            continue
+        except Interruption:
+            tally.counts["interrupted call"] += 1
             continue
         except (Exception, Interrupted):
             add_fault(RAW_EXCEPTION, traceback.format_exc(), k)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from fuzz_cases import Call, FuzzCase
+from fuzz_cases import Call, FuzzCase, Interruption
 from fuzz_checks import Fault, Tally
 
 import mechanik as mk
@@ -46,6 +46,8 @@ def _answer(case: FuzzCase, solver: mk.Solver, call: Call) -> dict[str, Any]:
         answer = case.run(solver, call)
     except MechanikError as error:
         return {"error": f"{type(error).__name__}: {error}"}
+    except Interruption:
+        return {"error": "interrupted by a callback"}
     names = {
         "batch": ("q", "status", "errors", "iterations"),
         "all": ("q",),
