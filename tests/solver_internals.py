@@ -1,5 +1,7 @@
 """Compiled data of a solver, for tests of the tables and of the methods themselves."""
 
+import numpy as np
+
 from mechanik.problem import PackedProblem, Problem
 from mechanik.solver import Solution, Solver
 from mechanik.solver.backends.backend import Partial
@@ -18,6 +20,21 @@ def compiled_problem(solver: Solver) -> CompiledProblem:
 def packed_problem(solver: Solver) -> Problem:
     """The packed tables of a solver, one for each subproblem."""
     return compiled_problem(solver).problem
+
+
+def row_length_units(solver: Solver) -> list[float]:
+    """For each objective the unit of its rows that are lengths, m; 1 if it has no such rows.
+
+    It is 1 in a level that adds lengths to angles in m and rad, otherwise the length unit of the mechanism.
+    """
+    problem = packed_problem(solver)
+    units = [1.0] * len(solver.objectives)
+    for subproblem in problem.subproblems:
+        for block, owner in enumerate(subproblem.owners):
+            row_units = subproblem.rows.units[subproblem.packed.row_range(block)]
+            if 0 <= owner < len(units) and np.isclose(row_units, problem.length_unit).any():
+                units[owner] = problem.length_unit
+    return units
 
 
 def bounds(solver: Solver):

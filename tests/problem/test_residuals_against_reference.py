@@ -51,12 +51,15 @@ def kernel_residuals(solver, q):
     residuals, nv = {}, solver.mechanism.nv
     for subproblem, packed in zip(packed_problem(solver).subproblems, packed_of_each, strict=True):
         tables = packed.tables
+        # a solve that does not reach its goals ends with rows in m and rad
+        is_si = subproblem.si_rows is not None and not packed.report.success
+        scaling = subproblem.si_rows if is_si else subproblem.rows
         buffer = tables.state.current_buffer
         for block, owner, relation_index in zip(
             tables.blocks, subproblem.owners, subproblem.relation_indices, strict=True
         ):
             height, width, rows = block.row_count, block.column_count, slice(block.first_row, None)
-            weight = tables.weight[rows][:height]
+            weight = scaling.weights[rows][:height]
             J = matrix_at(tables.jacobian[buffer], block.first_jacobian, height, width)
             by_v = np.zeros((height, nv))
             for u, column in enumerate(tables.block_columns[block.first_column :][:width]):

@@ -1,7 +1,7 @@
 """Verify solutions independently of the solver: costs by level, limits, loops, and whether a closest pose is closest.
 
-Everything is computed by the plain NumPy reference of the objectives; only how rows are weighed (weights, and the unit
-of length) and which of them were solved together is taken from the solver.
+Everything is computed by the plain NumPy reference of the objectives, with costs in m and rad; only which of them were
+solved together is taken from the solver.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class SolutionVerifier:
             value, J = evaluate_relation(self.mechanism, relation, q)
             metres = length_row_mask(self.mechanism, relation, len(value))
         violation = band_violation(relation, value)
-        weight = relation.weight * np.where(metres, 1.0 / self.program.length_unit, 1.0)
+        weight = np.full(len(value), relation.weight)
         met = np.linalg.norm(violation[metres]) <= objective.tolerance * (1 + 1e-6)
         met &= np.linalg.norm(violation[~metres]) <= objective.angle_tolerance * (1 + 1e-6)
         return EvaluatedRelation(relation, value, J, violation, weight, bool(met))

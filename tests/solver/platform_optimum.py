@@ -12,11 +12,10 @@ class PlatformOptimum:
     Args:
         mechanism: a Stewart platform whose spherical joints are its closures; it defines the geometry.
         limits: by joint and dof, (lower, upper) instead of the mechanism's.
-        size: what counts as one unit of length against 1 rad; m.
     """
 
-    def __init__(self, mechanism, size, limits=None):
-        self.mechanism, self.size = mechanism, size
+    def __init__(self, mechanism, limits=None):
+        self.mechanism = mechanism
         self.legs = [mechanism.joint(f"leg{k}_universal").matrix for k in range(1, 7)]
         self.balls = [mechanism.closures[f"leg{k}_ball"].at.matrix[:3, 3] for k in range(1, 7)]
         own = {}
@@ -42,8 +41,9 @@ class PlatformOptimum:
         return np.array(values)
 
     def cost(self, x, X_goal):
+        """Sum of the squared distance, m, and the squared angle, rad."""
         R = Rotation.from_rotvec(x[3:]).as_matrix()
-        shift = X_goal[:3, :3].T @ (x[:3] - X_goal[:3, 3]) / self.size
+        shift = X_goal[:3, :3].T @ (x[:3] - X_goal[:3, 3])
         rotation = Rotation.from_matrix(X_goal[:3, :3].T @ R).as_rotvec()
         return float(shift @ shift + rotation @ rotation)
 

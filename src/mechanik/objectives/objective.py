@@ -67,8 +67,9 @@ class Objective(ValueObject, ABC):
     """Base class of all objectives.
 
     Attributes:
-        weight: factor of the residual inside the solver, above zero. The results of `residual` and `error` do not
-            depend on it.
+        weight: factor of the residual, above zero. If the objectives of a level cannot all be met, the default method
+            minimises the sum of (weight * residual)^2, with residuals in m and rad. The results of `residual` and
+            `error` do not depend on it.
         level: priority; 0 is the highest. A level moves only in the null space of the levels above it.
         tolerance: m; the objective counts as met up to this position error.
         angle_tolerance: rad; the same for rotation errors.

@@ -107,6 +107,11 @@ class KernelReport:
         """Replace the numbers of iterations and of attempts."""
         self._report.iterations, self._report.attempts = iterations, attempts
 
+    def add_earlier_search(self, earlier: KernelReport) -> None:
+        """Add the effort of the search whose result was the start of this search."""
+        self.set_effort(earlier.iterations + self.iterations, earlier.attempts)
+        self.table[START_WAS_CLAMPED] = earlier.table[START_WAS_CLAMPED]
+
     def set_status(self, status: float) -> None:
         """Replace the status code of a search that did not succeed."""
         self._report.status = status

@@ -40,6 +40,30 @@ if a stage uses the primal step (`residual_block.py`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RowScaling:
+    """Factors of the residual rows, and all that depends on them.
+
+    Attributes:
+        weights: factor of each row, (rows,): the weight of the user divided by the unit.
+        units: unit of each row, (rows,): m, rad or the unit of a function.
+        squared_tolerances: squared tolerances of each block, (blocks, 2), in weighted units.
+    """
+
+    weights: Array
+    units: Array
+    squared_tolerances: Array
+
+    @classmethod
+    def of_blocks(cls, blocks: Sequence[ResidualBlock]) -> RowScaling:
+        """Return the present scaling of the rows of blocks."""
+        return cls(
+            np.array([weight for block in blocks for weight in block.weights]),
+            np.array([unit for block in blocks for unit in block.row_units]),
+            np.array([block.squared_tolerances() for block in blocks]).reshape(-1, 2),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PackedProblem:
     """Flat arrays of one subproblem, and all access to them from Python.
 
@@ -93,6 +117,13 @@ class PackedProblem:
         self.tables.options.assign(options.table)
         if options.progress_tolerance is None and self.stops_by_progress:
             self.tables.options.progress_tolerance = PROGRESS_TOLERANCE
+
+    def write_row_scaling(self, scaling: RowScaling) -> None:
+        """Write weights and tolerances of all rows, with the scales of the slack variables that depend on them."""
+        self.tables.weight[:] = scaling.weights
+        for data, squared_tolerances in zip(self.tables.block_data, scaling.squared_tolerances, strict=True):
+            data.position_tolerance2, data.rotation_tolerance2 = squared_tolerances
+        self.tables.scale[self.columns < 0] = 1.0 / scaling.weights[self.rows_with_bands]
 
     def write_bounds(self, lower: Array, upper: Array) -> None:
         """Write limits of q, (nq,) each, rad or m; bands and closing joints keep theirs."""
@@ -456,7 +487,9 @@ def pack_problem(
     _fill_blocks(tables, tree, blocks, columns_by_block, column_of, node_of, slack_column)
     columns = np.array([*moving_v, *[-1] * len(banded_rows)], dtype=np.int64)
     stops_by_progress = _stops_by_progress(blocks, stage_count, len(moving_v))
-    return PackedProblem(tables, columns, KernelReport.of_tables(tables), stops_by_progress)
+    packed = PackedProblem(tables, columns, KernelReport.of_tables(tables), stops_by_progress)
+    packed.write_row_scaling(RowScaling.of_blocks(blocks))
+    return packed
 
 
 def _stops_by_progress(blocks: Sequence[ResidualBlock], stage_count: int, dof_count: int) -> bool:
@@ -528,7 +561,6 @@ def _fill_columns(
         spherical.set(x, column)
     for k, (b, r) in enumerate(banded_rows, start=len(moving_v)):
         tables.column_x[k] = tree.nx + k - len(moving_v)
-        tables.scale[k] = 1.0 / blocks[b].weights[r]
         tables.lower[k], tables.upper[k] = blocks[b].band(r)
 
 
@@ -574,13 +606,11 @@ def _fill_blocks(
         )  # fmt: skip
         data = tables.block_data[b]
         data.frame_a[:], data.frame_b[:] = flat_pose(block.X_a), flat_pose(block.X_b)
-        data.position_tolerance2, data.rotation_tolerance2 = block.squared_tolerances()
         if relation.kind in (RelationKind.JOINT_VALUE, RelationKind.SPHERICAL_JOINT, RelationKind.JOINT_CONSTRAINT):
             data.target[: len(relation.target)] = relation.target
         if relation.world_axes is not None:
             data.axes_c[:] = relation.world_axes.ravel()
         tables.block_columns[first_column : first_column + len(columns)] = columns
-        tables.weight[first_row : first_row + block.row_count] = block.weights
         for v, node, axis, is_rotation, side, ratio in block.terms:
             k = column_of[v]
             tables.terms[term_index].set(node_of[node], axis, is_rotation, local_column[k], side)

@@ -98,10 +98,12 @@ class ResidualBlock:
         tree: kinematic tree of the problem.
         weighted_relation: the relation with tolerances.
         active: for each entry of v whether the dof may move.
-        length_unit: m; lengths are divided by it.
+        length_unit: characteristic length of the mechanism, m.
         weights: weights of lengths and of angles.
 
     Attributes:
+        row_length_unit: m; rows that are lengths are divided by it. With the characteristic length of the mechanism
+            they are comparable to angles; with 1 (`use_si_rows`) the cost is that of the user, in m and rad.
         v_indices: entries of v that may move and on which the rows depend, ascending; of a spherical joint, all three.
             They become columns when the problem is packed.
     """
@@ -153,19 +155,28 @@ class ResidualBlock:
         self.is_length = relation.is_length
         if relation.kind is RelationKind.JOINT_VALUE:
             self.is_length = (not tree.rotates[tree.v_of_x[self.x_index]],)
-        self.length_unit = length_unit
+        self.row_length_unit = length_unit
         self.length_weight, self.angle_weight = (
             weight * weighted_relation.weight * relation.weight for weight in weights
         )
-        self.weights = [
-            self.length_weight / length_unit if is_length else self.angle_weight for is_length in self.is_length
-        ]
+        self._scaled_gradient = 1.0
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
             self.constraint_gradient = largest_gradient(relation, tree.limits)
-            scaled_gradient = largest_gradient(
+            self._scaled_gradient = largest_gradient(
                 relation, tree.limits, lambda dof_name: 1.0 if tree.is_rotational(dof_name) else length_unit
             )
-            self.weights = [self.angle_weight / scaled_gradient]
+
+    def use_si_rows(self) -> None:
+        """Give rows that are lengths the unit m."""
+        self.row_length_unit = 1.0
+
+    @property
+    def weights(self) -> list[float]:
+        """Factor of each row."""
+        if self.relation.kind is RelationKind.JOINT_CONSTRAINT:
+            return [self.angle_weight / self._scaled_gradient]
+        length_factor = self.length_weight / self.row_length_unit
+        return [length_factor if is_length else self.angle_weight for is_length in self.is_length]
 
     @property
     def is_chain(self) -> bool:
@@ -224,7 +235,7 @@ class ResidualBlock:
     def squared_tolerances(self) -> tuple[float, float]:
         """Return the squared tolerances of rows 0-2 and of rows 3-5 of `mask`, in weighted units."""
         relation = self.relation
-        first_rows_tolerance = self.weighted_relation.tolerance * self.length_weight / self.length_unit
+        first_rows_tolerance = self.weighted_relation.tolerance * self.length_weight / self.row_length_unit
         last_rows_tolerance = self.weighted_relation.angle_tolerance * self.angle_weight
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
             # scaled such that the error of the most sensitive dof is within the tolerance

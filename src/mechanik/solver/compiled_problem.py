@@ -276,7 +276,7 @@ def compile_definition(
     options = definition.options
     settings = ProblemSettings(
         is_active.tolist(), objective_weights, dof_weights.tolist(), options.position_weight, options.rotation_weight,
-        definition.method.is_compiled and eliminates_sphericals,
+        definition.method.is_compiled and eliminates_sphericals, definition.method.is_compiled,
     )  # fmt: skip
     problem = compile_problem(mechanism, all_objectives, all_relations, settings)
     moving_dofs = np.zeros(mechanism.nv, dtype=np.bool_)

@@ -18,9 +18,9 @@ class Iterate:
     Attributes:
         q: configuration, (nq,); subproblems that are not solved yet are at their start.
         number: iteration number from 1, over all attempts and subproblems.
-        error: norm of the weighted residual, with lengths divided by the characteristic length of the mechanism. With
-            "lm" it is that of the current stage, which is the loops or a priority level; with other methods, that of
-            all required objectives and loops.
+        error: norm of the weighted residual. Lengths may be divided by the characteristic length of the mechanism,
+            unless the closest configuration depends on it. With "lm" it is that of the current stage, which is the
+            loops or a priority level; with other methods, that of all required objectives and loops.
 
     Example:
         >>> arm, goal, iterates = mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (0.5, 1.2, 0.0)), []

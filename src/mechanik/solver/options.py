@@ -55,7 +55,7 @@ class Options:
             its weighted residual is above this multiple of the norm at its start; 1 or more. Infinite: only once the
             norm is not finite. Used by methods whose steps can increase the error (`Method.can_diverge`), before they
             meet the required objectives.
-        position_weight, rotation_weight: factors on all length errors and on all angle errors.
+        position_weight, rotation_weight: factors on the weights of all residuals in m, and of all residuals in rad.
         rest_factor: share of the distance to the rest pose that a solve covers, 0 to 1.
     """
 

@@ -39,10 +39,10 @@ def random_goal(rng, mechanism, kind, **options):
     raise AssertionError(kind)
 
 
-def chordal_error(mechanism, goals, size, q):
+def chordal_error(mechanism, goals, sizes, q):
     """The error that a sweep lowers, from the objectives' relations: squared lengths and chords of angles."""
     total = 0.0
-    for goal in goals:
+    for goal, size in zip(goals, sizes, strict=True):
         for relation in goal.relations(mechanism):
             ends = [(relation.a, relation.X_a), (relation.b, relation.X_b)]
             A, B = (X if link is None else mechanism.pose(link, q) @ X for link, X in ends)

@@ -110,7 +110,7 @@ def _reachable(rng, name, mechanism, links=None, kind=None) -> Case:
 
 
 class NumpyProblem:
-    """The residual of a case as the solver weights it: lengths and columns relative to the size of the mechanism.
+    """The residual of a case as the solver weights it.
 
     Attributes:
         scale: (nv,) rad or m that one unit of a column is.
@@ -129,6 +129,8 @@ class NumpyProblem:
             for relation in relations_of(mechanism, closure)
         ]
         self.relations += [relation for goal in goals for relation in goal.relations(mechanism)]
+        row_count = sum(len(relation.rows) for relation in self.relations)
+        units = packed_problem(solver).subproblems[0].rows.units[:row_count]
         self.effectors: list[tuple[slice, bool, float]] = []
         first = 0
         for relation in self.relations:
@@ -136,20 +138,18 @@ class NumpyProblem:
             middle, end = first + int(metres.sum()), first + len(metres)
             for start, stop, is_length in ((first, middle, True), (middle, end, False)):
                 if stop > start:
-                    weight = relation.weight / self.size if is_length else relation.weight
-                    self.effectors.append((slice(start, stop), is_length, weight))
+                    self.effectors.append((slice(start, stop), is_length, relation.weight / units[start]))
             first = end
+        weights = [np.full(len(relation.rows), relation.weight) for relation in self.relations]
+        self.weights = np.concatenate(weights) / units
 
     def residual_and_jacobian(self, q: np.ndarray) -> Row:
         residuals, jacobians = [np.zeros(0)], [np.zeros((0, self.mechanism.nv))]
         for relation in self.relations:
             value, J = evaluate_relation(self.mechanism, relation, q)
-            weight = (
-                np.where(length_row_mask(self.mechanism, relation, len(value)), 1 / self.size, 1.0) * relation.weight
-            )
-            residuals.append(weight * band_violation(relation, value))
-            jacobians.append(weight[:, None] * np.where(is_band_active(relation, value)[:, None], J, 0.0) * self.scale)
-        return np.concatenate(residuals), np.concatenate(jacobians)
+            residuals.append(band_violation(relation, value))
+            jacobians.append(np.where(is_band_active(relation, value)[:, None], J, 0.0) * self.scale)
+        return self.weights * np.concatenate(residuals), self.weights[:, None] * np.concatenate(jacobians)
 
     def clamped(self, e: np.ndarray, D_max: float, D_max_angle: float) -> np.ndarray:
         """ClampMag of Buss: no effector's error is longer than D_max (m), or D_max_angle (rad)."""

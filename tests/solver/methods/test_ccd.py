@@ -11,7 +11,7 @@ from ccd_cases import KINDS, ball_arm, chordal_error, one_hinge, path_of, random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_mechanisms import mechanisms, random_turn, seeds
-from solver_internals import packed_problem
+from solver_internals import packed_problem, row_length_units
 
 import mechanik as mk
 from mechanik.spatial import from_position_wxyz, quaternion
@@ -31,7 +31,7 @@ def test_no_sweep_raises_the_error_or_leaves_the_limits_or_the_unit_sphere(mecha
         len(packed_problem(solver).subproblems) > 1
     ):  # one after the other, each from where the one before was best by its angles
         seen = seen[:1]
-    errors = [chordal_error(mechanism, goals, packed_problem(solver).length_unit, q) for q in seen]
+    errors = [chordal_error(mechanism, goals, row_length_units(solver), q) for q in seen]
     for before, after in pairwise(errors):
         assert after <= before * (1 + 1e-9) + 1e-12
     for q in [*seen, solution.q]:
@@ -52,15 +52,13 @@ def test_a_joint_that_moves_alone_ends_at_its_optimum(mechanism, seed, kinds):
     solver = mk.Solver(mechanism, goals, solver="ccd", active=space.q_names[k])
     q0 = mechanism.random(rng)
     q = solver.step(q0=q0).q
-    error = chordal_error(mechanism, goals, packed_problem(solver).length_unit, q)
+    error = chordal_error(mechanism, goals, row_length_units(solver), q)
     reach = math.pi * min(1.0, packed_problem(solver).length_unit)
     low, high = max(space.lower[k], q0[k] - reach), min(space.upper[k], q0[k] + reach)
     for value in np.linspace(low, high, 60):
         q_other = q.copy()
         q_other[k] = value
-        assert error <= chordal_error(mechanism, goals, packed_problem(solver).length_unit, q_other) + 1e-9 * (
-            1 + error
-        )
+        assert error <= chordal_error(mechanism, goals, row_length_units(solver), q_other) + 1e-9 * (1 + error)
 
 
 @given(seeds, st.lists(st.sampled_from(["point", "pose", "hinge", "axis", "orientation"]), min_size=1, max_size=3))
@@ -73,11 +71,11 @@ def test_a_spherical_joint_that_moves_alone_ends_at_its_optimum(seed, kinds):
     goals = [random_goal(rng, mechanism, kind) for kind in kinds]
     solver = mk.Solver(mechanism, goals, solver="ccd")
     q = solver.step(q0=mechanism.random(rng)).q
-    size = packed_problem(solver).length_unit
-    error = chordal_error(mechanism, goals, size, q)
+    sizes = row_length_units(solver)
+    error = chordal_error(mechanism, goals, sizes, q)
     for near in (0.01, 0.3, 3.0):
         for step in rng.normal(scale=near, size=(30, 3)):
-            assert error <= chordal_error(mechanism, goals, size, mechanism.integrate(q, step)) + 1e-9 * (1 + error)
+            assert error <= chordal_error(mechanism, goals, sizes, mechanism.integrate(q, step)) + 1e-9 * (1 + error)
 
 
 # ---- limits -------------------------------------------------------------------------------------
@@ -168,7 +166,8 @@ def test_a_spherical_joint_never_leaves_its_swing_limit_and_no_sweep_raises_the_
         goals.append(mk.OnPlane("link2", rng.normal(size=3), random_turn(rng)[1:]))
     solver = mk.Solver(arm, [*goals, *cones], solver="ccd", max_iterations=12)
     seen, _ = path_of(solver, arm.random(rng))
-    errors = [chordal_error(arm, goals, packed_problem(solver).length_unit, q) for q in seen]
+    units = row_length_units(solver)[: len(goals)]
+    errors = [chordal_error(arm, goals, units, q) for q in seen]
     for before, after in pairwise(errors[1:]):  # the first sweep brings the joints inside their swing limits
         assert after <= before * (1 + 1e-9) + 1e-12
     for q in seen[1:]:

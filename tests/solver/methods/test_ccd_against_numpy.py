@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy_ccd import FrameGoal, sweep
 from random_mechanisms import random_turn
-from solver_internals import packed_problem
+from solver_internals import packed_problem, row_length_units
 
 import mechanik as mk
 from mechanik.spatial import from_position_wxyz, make_pose, rotation
@@ -49,12 +50,12 @@ def random_tree(rng, kind):
     return builder.build(), order, hands
 
 
-def random_goal_pair(rng, link, kind, X, size, with_balls):
+def random_goal_pair(rng, link, kind, X, with_balls):
     """An objective, and the same for the NumPy version."""
     at = make_pose(rotation.exp(rng.normal(size=3)), rng.uniform(-0.3, 0.3, 3))
     target = X @ at if rng.random() < 0.5 else make_pose(rotation.exp(rng.normal(size=3)), rng.normal(size=3))
     weight = float(rng.choice([1.0, 0.4, 2.0]))
-    weights = weight / size, weight
+    weights = weight, weight
     point, local, z, local_z = target[:3, 3], at[:3, 3], target[:3, 2], at[:3, 2]
     if with_balls and kind in ("line", "plane"):  # no closed form for these
         kind = "hinge"
@@ -93,9 +94,9 @@ def test_each_sweep_equals_that_of_the_numpy_version(kind, seed, options):
     space, q0 = mechanism.space, mechanism.random(rng)
     size = packed_problem(mk.Solver(mechanism, mk.PositionGoal(hands[0], (0, 0, 0)))).length_unit
     X = mechanism.pose(hands[0], mechanism.random(rng))
-    both = [random_goal_pair(rng, hand, KINDS[rng.integers(len(KINDS))], X, size, "ball" in kind) for hand in hands]
+    both = [random_goal_pair(rng, hand, KINDS[rng.integers(len(KINDS))], X, "ball" in kind) for hand in hands]
     if rng.random() < 0.5:
-        both.append(random_goal_pair(rng, "a_link2", "point", X, size, "ball" in kind))
+        both.append(random_goal_pair(rng, "a_link2", "point", X, "ball" in kind))
     order = []
     for name, motion in joints:
         if motion == "ball":
@@ -108,6 +109,10 @@ def test_each_sweep_equals_that_of_the_numpy_version(kind, seed, options):
         order = order[::-1]
     goals, frame_goals = ([pair[k] for pair in both] for k in (0, 1))
     solver = mk.Solver(mechanism, goals, solver="ccd", max_iterations=SWEEPS, **options)
+    frame_goals = [
+        replace(goal, weights=(goal.weights[0] / unit, goal.weights[1]))
+        for goal, unit in zip(frame_goals, row_length_units(solver), strict=True)
+    ]
     seen = []
     solver.solve(q0=q0, callback=lambda now: seen.append(now.q) and None)
     assert seen

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from numpy_fabrik import Bone, End, NumpyFabrik, mechanism, values_of
-from solver_internals import packed_problem
+from solver_internals import row_length_units
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, LimitsError
@@ -108,7 +108,7 @@ def test_each_iterate_equals_that_of_the_papers(kind, count, pose, look_ahead):
             ends.append(End(k, tool[:3, 3], X[:3, 3]))
             goals.append(mk.PositionGoal(f"l{k}", X[:3, 3], tool[:3, 3], **EXACT))
     solver = mk.Solver(robot, goals, solver="fabrik", max_iterations=10, look_ahead=look_ahead)
-    plain = NumpyFabrik(bones, ends, packed_problem(solver).length_unit, look_ahead)
+    plain = NumpyFabrik(bones, ends, row_length_units(solver)[0], look_ahead)
     seen = []
     solver.solve(q0=q, callback=lambda now: seen.append(now.q))
     values = values_of(bones, q)

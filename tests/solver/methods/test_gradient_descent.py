@@ -54,10 +54,10 @@ def test_with_backtracking_the_iterates_are_those_of_armijo(case):
 def test_a_fixed_step_is_that_multiple_of_the_gradient(case):
     def iterates_from(plain, q):
         while True:
-            q = plain.move(q, -0.1 * half_cost_and_gradient(plain, q)[1])
+            q = plain.move(q, -0.03 * half_cost_and_gradient(plain, q)[1])
             yield q
 
-    assert compare_iterates(case, "gradient_descent", iterates_from, step=0.1) > 0
+    assert compare_iterates(case, "gradient_descent", iterates_from, step=0.03) > 0
 
 
 @pytest.mark.parametrize("options", [{"step": "backtracking"}, {"memory": 1}], ids=str)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from solver_internals import packed_problem
+from solver_internals import row_length_units
 
 import mechanik as mk
 from mechanik.spatial import rotation
@@ -122,7 +122,7 @@ def test_with_the_original_step_and_weights_rotation_vectors_alone_make_the_diff
     arm = mk.gallery.dh6()
     targets = arm.pose("tool", arm.random(np.random.default_rng(0), 100))
     goal = mk.PoseGoal("tool", targets[0], tolerance=TENTH * REACHED[0], angle_tolerance=math.radians(REACHED[1]))
-    size = packed_problem(mk.Solver(arm, goal)).length_unit
+    size = row_length_units(mk.Solver(arm, goal))[0]
     weight = size / TENTH * math.sqrt(math.radians(1.0))
     options = {"step": ALPHA, "position_weight": weight, "max_iterations": ITERATIONS}
     solver = mk.Solver(arm, goal, solver="jacobian_transpose", **options)

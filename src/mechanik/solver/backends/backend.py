@@ -19,7 +19,6 @@ class Partial:
 
     Attributes:
         q: (nq,) configuration nearest to the targets.
-        cost: sum of squared weighted residuals at `q`, as in the general kernel.
         attempts, iterations: effort so far.
         seconds: time of the call so far, s; 0 if not measured.
         solution: the result as a solution, which is returned if no other backend succeeds; None if a backend must
@@ -27,7 +26,6 @@ class Partial:
     """
 
     q: Array
-    cost: float
     attempts: int
     iterations: int
     seconds: float = 0.0

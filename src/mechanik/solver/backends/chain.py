@@ -115,7 +115,7 @@ class ChainBackend:
 
 def partial_answer(result: ChainResult) -> Partial:
     """Convert the result of a failed search of a chain to a partial answer."""
-    return Partial(result.q, result.cost, result.attempts, result.iterations, result.seconds)
+    return Partial(result.q, result.attempts, result.iterations, result.seconds)
 
 
 def make_chain_backend(compiled: CompiledProblem) -> tuple[ChainBackend | None, str]:

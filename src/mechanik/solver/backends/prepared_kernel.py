@@ -69,6 +69,8 @@ def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> s
         return "a closing joint has limits of several rotations"
     if not problem.subproblems:
         return "nothing moves"
+    if any(subproblem.is_optional[k] for subproblem in problem.subproblems for k in subproblem.balanced_stages):
+        return "soft objectives of a very small or very large mechanism need a second descent"
     if any(subproblem.packed.has_functions for subproblem in problem.subproblems):
         return "an objective is computed in Python"
     return ""
@@ -96,6 +98,8 @@ def make_prepared_kernel_call(
     writer, reason = compiled_target_writer(compiled)
     if writer is None:
         return None, reason
+    if any(subproblem.balanced_stages for subproblem in compiled.problem.subproblems):
+        may_return_failure = False  # the descent continues with other rows
     return _prepared_call(compiled, writer, kernel_options, may_return_failure, starts_from_mechanism), ""
 
 

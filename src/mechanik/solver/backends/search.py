@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mechanik.errors import InvalidOperation
+from mechanik.kernels.state_layout import CONVERGED, NOT_CLOSED, STOPPED
 from mechanik.solver.backends.backend import Partial
 from mechanik.solver.backends.chain import ChainBackend
 from mechanik.solver.compiled_problem import CompiledProblem
@@ -78,9 +79,8 @@ class SearchProgress:
         if self.success:
             return solution
         reports = [result.report for result in self.results]
-        cost = sum(sum(result.costs) for result in self.results)
         attempts, iterations = max(r.attempts for r in reports), sum(r.iterations for r in reports)
-        return Partial(self.q, cost, attempts, iterations, solution.seconds, solution)
+        return Partial(self.q, attempts, iterations, solution.seconds, solution)
 
 
 class SearchBackend:
@@ -158,10 +158,41 @@ class ClosedFormBackend:
 
 
 def search_part(request: ResolvedRequest, part: LeastSquaresProblem, q: Array) -> SearchResult:
-    """Search one subproblem from q (nq,) and from the restarts."""
+    """Search one subproblem from q (nq,) and from the restarts; without success, end at the closest configuration.
+
+    In a very small or very large mechanism, compiled methods search with rows in units of the mechanism. The closest
+    configuration is that with the lowest cost in m and rad, so they continue with rows in these units.
+    """
+    result = _search_once(request, part, q)
+    if not _is_closest_in_other_units(request, part, result):
+        return result
+    options, report = request.options, result.report
+    limit = request.method.default_iterations if options.max_iterations is None else options.max_iterations
+    remaining_iterations = max(0, limit - report.iterations // max(report.attempts, 1))
+    single = replace(request, options=replace(options, restarts=0, max_iterations=remaining_iterations))
+    with part.si_rows():
+        closest = _search_once(single, part, result.q)
+    if result.success and not closest.success:
+        return result
+    closest.report.add_earlier_search(report)
+    return replace(closest, is_rejected=closest.is_rejected or (result.is_rejected and not closest.success))
+
+
+def _search_once(request: ResolvedRequest, part: LeastSquaresProblem, q: Array) -> SearchResult:
+    """Search one subproblem from q (nq,) and from the restarts, with the present rows."""
     if request.method.is_compiled and request.feasible is None:
         return search_in_kernel(request, part, q)
     return search_in_python(request, part, q)
+
+
+def _is_closest_in_other_units(request: ResolvedRequest, part: LeastSquaresProblem, result: SearchResult) -> bool:
+    """Return whether a result may be the closest one only with rows that are not in m and rad."""
+    report, balanced_stages = result.report, part.subproblem.balanced_stages
+    if not balanced_stages or not request.method.is_compiled or request.is_step or request.monitor.is_over():
+        return False
+    return report.status not in (NOT_CLOSED, STOPPED) and any(
+        report.stage_status(stage) != CONVERGED for stage in balanced_stages
+    )
 
 
 def default_restarts(request: ResolvedRequest) -> int:
@@ -207,7 +238,10 @@ def _continue_chain(
     part = workspace.parts[0]
     single = replace(request, options=replace(request.options, restarts=0))
     starts = chain.continuation_starts(partial, request.start if request.has_start else None)
-    result = search_from_starts(starts, partial.cost, lambda start: search_part(single, part, start))
+    with part.si_rows():
+        part.set_configuration(partial.q)
+        known_cost = part.cost
+    result = search_from_starts(starts, known_cost, lambda start: search_part(single, part, start))
     result.report.set_effort(result.report.iterations + partial.iterations, partial.attempts)
     seconds = time.perf_counter() - request.start_time
     return SearchProgress(result.q, [result], [seconds]).answer(request)

@@ -182,8 +182,6 @@ class ChainRowSolver(Protocol):
 
     def solve_rows(self, X: Array, q0: Array, mode: int, key: float, q: Array, report: Array) -> None: ...
 
-    def cost(self, position_error: Array, rotation_error: Array) -> Array: ...
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaneBackend:
@@ -232,12 +230,9 @@ class LaneBackend:
     def _refine_unsolved(self, targets: TargetRows, q0: Array | None, results: RowResults, rows: Mask) -> None:
         """Continue the rows that the kernel did not solve: they end at the closest pose."""
         kernel_results = results.subset(rows)
-        costs = self.search.cost(kernel_results.errors[:, 0, 0], kernel_results.errors[:, 0, 1])
         partials = [
-            Partial(q, cost, 1, iterations)
-            for q, cost, iterations in zip(
-                kernel_results.q.copy(), costs.tolist(), kernel_results.iterations.tolist(), strict=True
-            )
+            Partial(q, 1, iterations)
+            for q, iterations in zip(kernel_results.q.copy(), kernel_results.iterations.tolist(), strict=True)
         ]
         starts = None if q0 is None else q0[rows].copy()
         self.sequential_backend.solve_rows(targets.subset(rows), starts, None, kernel_results, partials)

@@ -1,15 +1,17 @@
 """Least-squares problem on which iterative methods operate: state, residual, Jacobian, limits, and steps.
 
 The problem belongs to a subproblem of a solve: objectives and closures that share dofs. Its data is in the flat arrays
-of the subproblem. A method writes `step` and calls `advance`. Residuals are weighted, and lengths are divided by the
-characteristic length of the mechanism (`Problem.length_unit`). A unit of a column is 1 rad or 1 characteristic length,
-times the mobility weight of the dof (1 divided by the weight that the user gives). This makes all residuals and all
-columns comparable.
+of the subproblem. A method writes `step` and calls `advance`. A unit of a column is 1 rad or 1 characteristic length of
+the mechanism (`Problem.length_unit`), times the mobility weight of the dof (1 divided by the weight that the user
+gives). Residuals are weighted. Lengths are divided by the characteristic length, which makes all residuals comparable;
+but goals that can hardly all be met, and soft objectives, have residuals in m and rad where a level adds lengths to
+angles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +108,7 @@ class LeastSquaresProblem:
         self._full_step: Array = packed.step
         self.column_x: np.ndarray[Any, Any] = packed.column_x_indices[:n]
         self.scale: Array = packed.column_scales[:n]
-        self.row_units: Array = np.array(subproblem.row_units[:m])
+        self.row_units: Array = subproblem.rows.units[:m]
         is_rotation = problem.tree.rotates[packed.columns[packed.columns >= 0]]
         self.column_units: Array = np.where(is_rotation, 1.0, problem.length_unit)
         self._lower_bounds, self._upper_bounds = (bounds[:n] for bounds in packed.column_bounds)
@@ -174,6 +176,22 @@ class LeastSquaresProblem:
         g = self.gradient
         is_blocked = ((g > 0) & (self.lower > -1e-12)) | ((g < 0) & (self.upper < 1e-12))
         return np.where(is_blocked, 0.0, g)
+
+    @contextmanager
+    def si_rows(self) -> Generator[None]:
+        """Let all objectives have residuals in m and rad, as in the cost that users define by weights.
+
+        The rows of closures stay as they are, and so do those of levels that have only lengths or only angles.
+        """
+        rows = self.subproblem.rows if self.subproblem.si_rows is None else self.subproblem.si_rows
+        units = self.row_units
+        self.packed.write_row_scaling(rows)
+        self.row_units = rows.units[: len(units)]
+        try:
+            yield
+        finally:
+            self.packed.write_row_scaling(self.subproblem.rows)
+            self.row_units = units
 
     # ---- changes of state --------------------------------------------------------------------
 
