@@ -108,14 +108,14 @@ class _Integer:
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
 
-    def _operand(self, other: Any) -> Any:
-        return other.value if isinstance(other, _Integer) else INDEX(other)
+    def _operand(self, operand: Any) -> Any:
+        return operand.value if isinstance(operand, _Integer) else INDEX(operand)
 
-    def __add__(self, other: Any) -> _Integer:
-        return _Integer(self.builder, self.builder.add(self.value, self._operand(other)))
+    def __add__(self, operand: Any) -> _Integer:
+        return _Integer(self.builder, self.builder.add(self.value, self._operand(operand)))
 
-    def __mul__(self, other: Any) -> _Integer:
-        return _Integer(self.builder, self.builder.mul(self.value, self._operand(other)))
+    def __mul__(self, operand: Any) -> _Integer:
+        return _Integer(self.builder, self.builder.mul(self.value, self._operand(operand)))
 
 
 def _array(context: Any, builder: Any, array_type: Any, data: Any, shape: Sequence[Any]) -> Any:

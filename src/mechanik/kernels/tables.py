@@ -172,11 +172,11 @@ class RecordArray(Generic[AnyRecord]):
 class Length:
     """A length of a table: a size, or a sum or product of lengths and numbers."""
 
-    def __add__(self, other: Length | int) -> Length:
-        return Combination(operator.add, self, other)
+    def __add__(self, operand: Length | int) -> Length:
+        return Combination(operator.add, self, operand)
 
-    def __mul__(self, other: Length | int) -> Length:
-        return Combination(operator.mul, self, other)
+    def __mul__(self, operand: Length | int) -> Length:
+        return Combination(operator.mul, self, operand)
 
     def value(self, read: Callable[[Size], Any]) -> Any:
         """Return the length; `read` returns the value of a size, a number or an expression of the compiler."""

@@ -110,7 +110,7 @@ class KernelReport:
     def add_earlier_search(self, earlier: KernelReport) -> None:
         """Add the effort of the search whose result was the start of this search."""
         self.set_effort(earlier.iterations + self.iterations, earlier.attempts)
-        self.table[START_WAS_CLAMPED] = earlier.table[START_WAS_CLAMPED]
+        self._report.start_was_clamped = earlier.start_was_clamped
 
     def set_status(self, status: float) -> None:
         """Replace the status code of a search that did not succeed."""
