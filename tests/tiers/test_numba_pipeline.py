@@ -69,3 +69,28 @@ except ValueError as error:
 def test_kernel_that_does_not_declare_its_new_arrays_is_rejected(tmp_path: Path) -> None:
     # without references, nothing would free the array
     assert "declare it as kernel(..., allocates=True)" in run(UNDECLARED_ARRAY, tmp_path)
+
+
+NEGATIVE_INDEX = """
+import importlib
+import numpy as np
+from mechanik.tiers import numba_kernels
+compiler = importlib.import_module(numba_kernels.compiled_package() + ".compiler")
+
+@compiler.kernel("f8(f8[::1], f8[:,::1], i8)")
+def read(a, b, i):
+    return a[i] + b[i, 0]
+
+read.compile("f8(f8[::1], f8[:,::1], i8)")
+for i in (1, -1):
+    try:
+        print(read(np.arange(2.0), np.arange(2.0).reshape(2, 1), i))
+    except IndexError as error:
+        print(error)
+"""
+
+
+def test_negative_indices_are_not_counted_from_the_end_of_an_array(tmp_path: Path) -> None:
+    # so kernels need no code for them, which took a third of the time of solves with closed loops
+    lines = run(NEGATIVE_INDEX, tmp_path, NUMBA_BOUNDSCHECK="1").splitlines()
+    assert lines == ["2.0", "index is out of bounds"]

@@ -12,6 +12,8 @@ Numba itself is not changed. `njit` takes a pipeline class, and the classes here
   it as Numba does. In a kernel that makes no new arrays, the caller holds all arrays, and references are not counted:
   the atomic operations took a quarter of the time of the chain kernel.
 - `CachedTyping` resolves the types of an operator or built-in function once for each combination of argument types.
+  Indices of arrays become unsigned, so that code which counts negative indices from the end of an array is not needed:
+  without it, solves with closed loops take 0.65 of the time.
 - `FastFlags` compares compiler options fast.
 - `SubroutineCompiler` and `KernelCompiler` are Numba's default pipeline with these classes and without the passes
   that kernels do not need.
@@ -183,6 +185,8 @@ if IS_AVAILABLE:
             function_type = function if isinstance(function, types.Type) else self._context._lookup_global(function)
             if kws or not isinstance(function_type, types.Function):
                 return self._context.resolve_function_type(function, args, kws)
+            if isinstance(args[0], types.Array) and function_type.typing_key in (operator.getitem, operator.setitem):
+                args = args[0], _without_sign(args[1]), *args[2:]
             _, signatures = self.signatures.setdefault(
                 id(function_type), (function_type, {})
             )  # with the stored reference, Python does not use the id again
@@ -197,6 +201,14 @@ if IS_AVAILABLE:
 
         def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
             return self.resolve_function_type(operator.setitem, (target, index, value), {})
+
+    def _without_sign(index: Any) -> Any:
+        """Return the type of an index with unsigned integers, which are not counted from the end of an array."""
+        if isinstance(index, types.BaseTuple):
+            return types.BaseTuple.from_types(tuple(_without_sign(number) for number in index))
+        if index == types.intp:
+            return types.uintp
+        return index
 
     class FastFlags(Flags):
         """Compiler options with a fast hash: Numba compares them 200,000 times for the largest kernel."""
