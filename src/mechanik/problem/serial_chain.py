@@ -318,13 +318,16 @@ class SerialChain:
                 return None
             axes, new_axes = relation.world_axes, new_relation.world_axes
             has_same_axes = axes is new_axes is None or np.array_equal(axes, new_axes)  # type: ignore[arg-type]
-            if not has_same_axes or not np.allclose(
-                relation.X_b, new_relation.X_b, rtol=0.0, atol=TARGET_MATCH_TOLERANCE
-            ):
+            if not has_same_axes or not _is_same(relation.X_b, new_relation.X_b):
                 return None
-            if not np.allclose(X @ target_rotation, new_relation.X_a, rtol=0.0, atol=TARGET_MATCH_TOLERANCE):
+            if not _is_same(X @ target_rotation, new_relation.X_a):
                 return None
         return X
+
+
+def _is_same(A: Array, B: Array) -> bool:
+    """Return whether two poses (4, 4) differ by rounding errors at most."""
+    return bool(np.abs(A - B).max() <= TARGET_MATCH_TOLERANCE)
 
 
 def find_serial_chain(

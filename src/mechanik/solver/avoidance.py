@@ -82,7 +82,12 @@ class CollisionAvoidance:
             return self._solve_nearby(request)
         if request.nearest or request.feasible is not None:
             request = replace(request, feasible=self._free_and_feasible(request.feasible))
-        first_solution = solve_nearest(pipeline, request) if request.nearest else pipeline.solve(request)
+        if request.nearest:
+            first_solution = solve_nearest(pipeline, request)
+        elif request.has_only_targets:
+            first_solution = pipeline.solve_call(request.targets, request.q0, dict(request.options))
+        else:
+            first_solution = pipeline.solve(request)
         options = pipeline.definition.options
         restarts = request.options.get("restarts", options.restarts)
         is_first_allowed = restarts != 0 or self._is_segment_free(request.q0, first_solution.q)
@@ -100,7 +105,7 @@ class CollisionAvoidance:
             return first_solution
         if can_search_chain and perf_counter() < deadline:
             max_starts = sum(STARTS_PER_ROUND) if restarts is None else restarts
-            solutions += self._other_chain_solution(request.targets, request.q0, max_starts)
+            solutions += self._other_chain_solution(first_solution, request, max_starts)
         if not (solutions and solutions[-1].success):
             solutions += self._constrained_solutions(
                 request, deadline, solutions[-1] if can_search_chain else None, restarts
@@ -175,10 +180,10 @@ class CollisionAvoidance:
                 self._free_search_key = chain, fixed_values
             return self._free_search
 
-    def _other_chain_solution(self, targets: Targets | None, q0: ArrayLike | None, max_starts: int) -> list[Solution]:
+    def _other_chain_solution(self, first_solution: Solution, request: SolveRequest, max_starts: int) -> list[Solution]:
         """Return a list with one solution, free of collision if possible; empty if no solution is found."""
-        compiled, start_time = self._pipeline.backends().compiled, perf_counter()
-        X = self._chain_target(targets)
+        compiled, start_time, q0 = self._pipeline.backends().compiled, perf_counter(), request.q0
+        X = self._chain_target(request.targets)
         if X is None:
             return []
         start_q = np.array(compiled.mechanism.q if q0 is None else q0, dtype=np.float64)
@@ -189,8 +194,8 @@ class CollisionAvoidance:
             return []
         # return code of the chain kernel: 1 attempt, the iterations, start not clamped
         code = (1 << 32) + 2 * int(candidates.iterations[0])
-        objectives = with_targets(compiled.objectives, targets)
-        solution = Solution(compiled, objectives, candidates.q[0], code, perf_counter() - start_time)
+        seconds = perf_counter() - start_time
+        solution = Solution(compiled, lambda: first_solution.objectives, candidates.q[0], code, seconds)
         if not candidates.is_free[0]:
             solution._add_details(contacts=self.constraint.contacts(solution.q))
         return [solution]
@@ -233,6 +238,8 @@ class CollisionAvoidance:
         chain, compiled = backends.chain, backends.compiled
         if chain is None:
             return None
+        if chain.takes_poses and type(targets) is np.ndarray and targets.shape == (4, 4):
+            return np.array(targets, dtype=np.float64)
         relations = compiled.relations_of(with_targets(compiled.objectives, targets), None)
         return chain.search.chain.target(relations[0])
 

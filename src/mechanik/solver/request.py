@@ -48,6 +48,13 @@ class SolveRequest:
     max_deviation: float | None = None
     is_step: bool = False
 
+    @property
+    def has_only_targets(self) -> bool:
+        """Whether nothing but targets, a start and options is given, so that a prepared call may answer."""
+        if self.nearest or self.history or self.is_step:
+            return False
+        return self.lock is self.limits is self.rng is self.feasible is self.callback is self.max_deviation is None
+
     def check(self, method: Method) -> None:
         """Raise for an unknown option, or for a generator or functions of the wrong type."""
         check_option_names(self.options, option_names(type(method)))

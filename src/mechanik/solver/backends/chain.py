@@ -39,6 +39,7 @@ class ChainBackend:
     Attributes:
         compiled: the compiled problem.
         search: the search, with a seed table for the values of the locked joints at the last call.
+        takes_poses: whether the target of the goal, as a pose (4, 4), is the target of the chain.
         mid_configuration: start for calls without q0: the middle of the limits; None if the chain does not cover all
             of q, and the values of the other joints are those of the mechanism.
     """
@@ -47,6 +48,7 @@ class ChainBackend:
 
     def __init__(self, compiled: CompiledProblem, search: ChainSearch) -> None:
         self.compiled, self.search = compiled, search
+        self.takes_poses = _target_value(compiled.all_objectives[0], compiled.relations[0], POSE) is not None
         chain = search.chain
         self.mid_configuration: Array | None = None
         if len(chain.columns) == compiled.mechanism.nq and not chain.locked_columns.any():
