@@ -126,9 +126,9 @@ def test_compiled_code_reads_and_writes_the_same_numbers_as_plain_python():
     expected, views, actual = tables.copy(), tables.copy(), tables.copy()
     result = plain(expected.ints, expected.floats)
     assert plain(views.ints.data, views.floats.data) == result == run(actual.ints, actual.floats)
-    for changed_tables in (views, actual):
-        np.testing.assert_array_equal(changed_tables.ints, expected.ints)
-        np.testing.assert_array_equal(changed_tables.floats, expected.floats)
+    for written in (views, actual):
+        np.testing.assert_array_equal(written.ints, expected.ints)
+        np.testing.assert_array_equal(written.floats, expected.floats)
     assert not np.array_equal(expected.floats, tables.floats)
 
 

@@ -25,13 +25,13 @@ from .problem_layout import *
 from .relative_pose import IDENTITY_ROTATION
 from .residuals import evaluate_residuals, read_rotation, update_node_poses
 from .stages import (
-    accept_or_reject_trial,
     advance_stage,
     begin_stage,
     can_probe,
     can_probe_early,
     copy_x,
     decide_step,
+    evaluate_trial,
     sum_of_squares,
 )
 from .state_layout import *
@@ -382,7 +382,7 @@ def search(ints, floats, target, q0, starts, q):
             state.probed_column += 1
             action = NEXT_PROBE
         else:
-            action = accept_or_reject_trial(problem)
+            action = evaluate_trial(problem)
         if action == NEXT_EVALUATION:
             continue
         independent_count = problem.runtime_zero

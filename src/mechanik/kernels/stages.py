@@ -65,9 +65,9 @@ def can_use_curvature(problem, stage):
     They do not speed up soft objectives in dual form, such as the rest pose of a long arm: it needs as many steps with
     second derivatives as without, and each step takes fifteen times as long.
     """
-    stage_table = problem.stages[stage]
-    return stage_table.chain_block >= 0 or (
-        problem.square_size > 0 and (not stage_table.uses_dual_form or not stage_table.is_soft_objective)
+    blocks = problem.stages[stage]
+    return blocks.chain_block >= 0 or (
+        problem.square_size > 0 and (not blocks.uses_dual_form or not blocks.is_soft_objective)
     )
 
 
@@ -80,11 +80,11 @@ def can_probe(problem, stage):
     sum of squares, whose curvature is not part of the Lagrangian of the residuals.
     """
     state, options = problem.state, problem.options
-    stage_table = problem.stages[stage]
+    blocks = problem.stages[stage]
     if 0 < state.first_unmet_stage < stage:
         return False
     is_restricted = options.max_error < np.inf or options.max_angle_error < np.inf or options.fixed_damping > 0.0
-    return problem.square_size > 0 and stage_table.chain_block < 0 and problem.function_count == 0 and not is_restricted
+    return problem.square_size > 0 and blocks.chain_block < 0 and problem.function_count == 0 and not is_restricted
 
 
 @subroutine
@@ -379,8 +379,7 @@ def fit_slacks(problem, x, buffer, hard_end, soft_end):
         hard_end, soft_end: the range of soft blocks.
     """
     blocks, block_columns, slack, weight = problem.blocks, problem.block_columns, problem.slacks, problem.weight
-    lower, upper, residual_table = problem.lower, problem.upper, problem.residual
-    residual = residual_table[buffer]
+    lower, upper, residual = problem.lower, problem.upper, problem.residual[buffer]
     for b in range(hard_end, soft_end):
         if blocks[b].has_bands:
             for r in range(blocks[b].first_row, blocks[b].first_row + blocks[b].row_count):
@@ -396,8 +395,7 @@ def fit_slacks(problem, x, buffer, hard_end, soft_end):
 @subroutine
 def sum_of_squares(problem, buffer, first_block, end_block):
     """Return the sum of squares of blocks `first_block` to `end_block` - 1, and whether all are within tolerance."""
-    blocks, block_data, residual_table = problem.blocks, problem.block_data, problem.residual
-    residual = residual_table[buffer]
+    blocks, block_data, residual = problem.blocks, problem.block_data, problem.residual[buffer]
     total, is_met = 0.0, True
     for b in range(first_block, end_block):
         block = blocks[b]
@@ -428,8 +426,7 @@ def constraint_violation(problem, buffer, stage):
     increase: at the closest pose of an unmet level, some residuals do not change at first order, so they cannot be
     constrained one by one.
     """
-    blocks, stages, residual_table = problem.blocks, problem.stages, problem.residual
-    residual = residual_table[buffer]
+    blocks, stages, residual = problem.blocks, problem.stages, problem.residual[buffer]
     largest_violation = 0.0
     for held_stage in range(stage):
         first_block, end_block = stages[held_stage].hard_end, stages[held_stage].soft_end
@@ -457,22 +454,16 @@ def hold_unmet_levels(problem, stage):
     damping of a column is proportional to the error of the level and to the entries of the column in its Jacobian.
     """
     state = problem.state
-    blocks, stages, block_columns, extra_damping = (
-        problem.blocks,
-        problem.stages,
-        problem.block_columns,
-        problem.extra_damping,
-    )
-    buffer = state.current_buffer
+    block_columns, extra_damping, buffer = problem.block_columns, problem.extra_damping, state.current_buffer
     residual, jacobian, held_residual = problem.residual[buffer], problem.jacobian[buffer], problem.held_residual
     for v in range(problem.column_count):
         extra_damping[v] = 1.0
     for held_stage in range(1, stage):
-        stage_report, stage_table = problem.stage_reports[held_stage], stages[held_stage]
+        stage_report, held_blocks = problem.stage_reports[held_stage], problem.stages[held_stage]
         if not stage_report.rows_are_held:
             error_norm = math.sqrt(stage_report.cost)
-            for b in range(stage_table.hard_end, stage_table.soft_end):
-                block = blocks[b]
+            for b in range(held_blocks.hard_end, held_blocks.soft_end):
+                block = problem.blocks[b]
                 width, first_column, first_row = block.column_count, block.first_column, block.first_row
                 J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
                 for r in range(block.row_count):
@@ -555,36 +546,111 @@ def reject_trial(problem):
 
 
 @subroutine
-def accept_or_reject_trial(problem):
+def feasibility_tolerance(problem):
+    """Return the violation of the hard constraints up to which the trial counts as feasible."""
+    state, tolerance = problem.state, problem.options.closure_tolerance
+    if state.phase != PHASE_STEP and state.phase != PHASE_RESTORED:
+        return tolerance
+    if state.is_last_step:
+        return tolerance * FINAL_CLOSURE_RATIO
+    if 0 < state.first_unmet_stage < state.stage:
+        return tolerance
+    # a violation changes the cost, so a small predicted decrease needs a smaller violation
+    return min(
+        tolerance,
+        max(
+            MAX_VIOLATION_GAIN_RATIO * (state.cost - state.predicted_cost) / math.sqrt(state.cost),
+            CLOSED_TO_ROUNDING_RATIO * tolerance,
+        ),
+    )
+
+
+@subroutine
+def restore_feasibility(problem, violation):
+    """Request one more Newton step on the hard residuals, or give up if these steps do not converge."""
+    state = problem.state
+    max_steps = CLOSURE_STEPS_FOR_TRIAL if state.phase == PHASE_RESTORED else CLOSURE_STEPS_FOR_START
+    converges_slowly = state.closure_steps > 3 and violation > 0.9 * state.last_violation
+    if state.closure_steps < max_steps and violation < 1e3 and not converges_slowly:
+        state.closure_steps += 1
+        state.last_violation = violation
+        return NEXT_CLOSURE_STEP
+    if state.phase == PHASE_CLOSING:
+        return restore_last_feasible(problem, STALLED)
+    return reject_trial(problem)
+
+
+@subroutine
+def adapt_damping(problem, gain_ratio):
+    """Divide the relative damping by 5 after a good prediction, multiply it by 4 after a bad one."""
+    state, options = problem.state, problem.options
+    if options.fixed_damping > 0.0:
+        state.relative_damping = options.start_damping
+    elif gain_ratio > 0.75:
+        state.relative_damping = max(state.relative_damping * 0.2, 1e-8)
+    elif gain_ratio < 0.25:
+        state.relative_damping = min(state.relative_damping * 4.0, MAX_DAMPING)
+
+
+@subroutine
+def update_after_step(problem, cost, previous_cost, is_tentative):
+    """Update the damping, the history of costs and the use of second derivatives after a step to a lower cost."""
+    state, stage = problem.state, problem.state.stage
+    is_comparable = not is_tentative and state.tentative_steps == 0
+    gain_ratio = (previous_cost - cost) / max(previous_cost - state.predicted_cost, 1e-300) if is_comparable else 1.0
+    adapt_damping(problem, gain_ratio)
+    state.cost_before_3, state.cost_before_2, state.cost_before_1 = (
+        state.cost_before_2,
+        state.cost_before_1,
+        state.cost,
+    )
+    state.has_moved = is_comparable
+    state.tentative_steps = state.tentative_steps + 1 if is_tentative else 0
+    if 0 < state.first_unmet_stage < stage:
+        state.has_moved_below = True
+    is_slow = cost > SLOW_COST_RATIO * state.cost_before_3
+    is_predicted_badly = abs(gain_ratio - 1.0) > 1.0 - MIN_PREDICTION_RATIO
+    if not state.uses_curvature and is_slow and can_use_curvature(problem, stage):
+        enable_curvature(problem)
+    elif state.uses_curvature and is_predicted_badly and not state.is_last_step and can_probe(problem, stage):
+        reset_curvature(problem)
+
+
+@subroutine
+def evaluate_trial(problem):
     """Accept the evaluated trial, request a Newton step on its hard residuals, or reject it.
+
+    This is Levenberg-Marquardt on the manifold h(x) = 0 of the hard constraints, for the cost |e(x)|^2 of the soft
+    residuals. The trial is x + d, where d minimises the model m(d) = |e + J d|^2 + damping |d|^2 subject to
+    h + H d = 0 and to the bounds, with the Jacobians J of e and H of h; with second derivatives, m is Newton's model.
+    Two questions decide:
+
+    1. Is the trial feasible, is every |h| within tolerance? A linear step violates h at second order in d. A violated
+       trial is accepted if it is close to feasible and the cost is far lower, or tentatively: then the next step
+       corrects it. Otherwise Newton steps -H'(HH')^-1 h correct it first (PHASE_RESTORED), and the question is asked
+       again.
+    2. Is the cost lower than before? The gain ratio (|e(x)|^2 - |e(x + d)|^2) / (|e(x)|^2 - m(d)) compares the decrease
+       with its prediction: after a good prediction (above 0.75) the damping is divided by 5, after a bad one (below
+       0.25) it is multiplied by 4, and after a rejected trial by 8.
+
+    The active set of bounds is part of the step (`bounded_step.py`); here it does not matter.
 
     Returns:
         The next action: NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_EVALUATION (of another trial) or NEXT_STAGE.
     """
     state, options = problem.state, problem.options
-    stages, x = problem.stages, problem.x
-    trial, last_feasible = problem.trial, problem.last_feasible
+    x, trial, last_feasible = problem.x, problem.trial, problem.last_feasible
     stage, phase, current_buffer = state.stage, state.phase, state.current_buffer
-    hard_end, soft_end = stages[stage].hard_end, stages[stage].soft_end
+    is_step = phase == PHASE_STEP or phase == PHASE_RESTORED
+    hard_end, soft_end = problem.stages[stage].hard_end, problem.stages[stage].soft_end
     fit_slacks(problem, trial, 1 - current_buffer, hard_end, soft_end)
     cost, is_met = sum_of_squares(problem, 1 - current_buffer, hard_end, soft_end)
     violation = constraint_violation(problem, 1 - current_buffer, stage)
-    tolerance = options.closure_tolerance
-    if (phase == PHASE_STEP or phase == PHASE_RESTORED) and state.is_last_step:
-        tolerance *= FINAL_CLOSURE_RATIO
-    elif (phase == PHASE_STEP or phase == PHASE_RESTORED) and not 0 < state.first_unmet_stage < stage:
-        # a violation changes the cost, so a small predicted decrease needs a smaller violation
-        tolerance = min(
-            tolerance,
-            max(
-                MAX_VIOLATION_GAIN_RATIO * (state.cost - state.predicted_cost) / math.sqrt(state.cost),
-                CLOSED_TO_ROUNDING_RATIO * tolerance,
-            ),
-        )
-    is_feasible = violation <= tolerance or (
+
+    # 1. is it feasible?
+    is_feasible = violation <= feasibility_tolerance(problem) or (
         phase == PHASE_RESTORED and state.closure_steps > 1 and violation <= options.closure_tolerance
     )
-
     is_tentative = (
         phase == PHASE_STEP
         and not is_feasible
@@ -602,67 +668,19 @@ def accept_or_reject_trial(problem):
         state.phase, state.closure_steps, state.last_violation = PHASE_RESTORED, 1, violation
         return NEXT_CLOSURE_STEP
     if (phase == PHASE_RESTORED or phase == PHASE_CLOSING) and not is_feasible:
-        max_steps = CLOSURE_STEPS_FOR_TRIAL if phase == PHASE_RESTORED else CLOSURE_STEPS_FOR_START
-        if (
-            state.closure_steps < max_steps
-            and violation < 1e3
-            and not (state.closure_steps > 3 and violation > 0.9 * state.last_violation)
-        ):
-            state.closure_steps += 1
-            state.last_violation = violation
-            return NEXT_CLOSURE_STEP
-        if phase == PHASE_CLOSING:
-            return restore_last_feasible(problem, STALLED)
-        return reject_trial(problem)
-    previous_cost = max(state.cost, state.reference_cost) if state.tentative_steps == 0 else state.feasible_cost
-    if (phase == PHASE_STEP or phase == PHASE_RESTORED) and not cost < previous_cost and not is_tentative:
-        return reject_trial(problem)
+        return restore_feasibility(problem, violation)
 
-    # the trial is accepted
-    if phase == PHASE_STEP or phase == PHASE_RESTORED:
-        is_comparable = not is_tentative and state.tentative_steps == 0
-        # Levenberg-Marquardt: the gain ratio is the decrease of the cost divided by its prediction; after a good
-        # prediction the damping is divided by 5, after a bad prediction it is multiplied by 4, after a rejected trial
-        # by 8
-        gain_ratio = (
-            (previous_cost - cost) / max(previous_cost - state.predicted_cost, 1e-300) if is_comparable else 1.0
-        )
-        if options.fixed_damping > 0.0:
-            state.relative_damping = options.start_damping
-        elif gain_ratio > 0.75:
-            state.relative_damping = max(state.relative_damping * 0.2, 1e-8)
-        elif gain_ratio < 0.25:
-            state.relative_damping = min(state.relative_damping * 4.0, MAX_DAMPING)
-        state.cost_before_3, state.cost_before_2, state.cost_before_1 = (
-            state.cost_before_2,
-            state.cost_before_1,
-            state.cost,
-        )
-        state.has_moved = is_comparable
-        state.tentative_steps = state.tentative_steps + 1 if is_tentative else 0
-        if 0 < state.first_unmet_stage < stage:
-            state.has_moved_below = True
-        if (
-            not state.uses_curvature
-            and cost > SLOW_COST_RATIO * state.cost_before_3
-            and can_use_curvature(problem, stage)
-        ):
-            enable_curvature(problem)
-        elif (
-            state.uses_curvature
-            and abs(gain_ratio - 1.0) > 1.0 - MIN_PREDICTION_RATIO
-            and not state.is_last_step
-            and can_probe(problem, stage)
-        ):
-            reset_curvature(problem)
+    # 2. is the cost lower?
+    previous_cost = max(state.cost, state.reference_cost) if state.tentative_steps == 0 else state.feasible_cost
+    if is_step and not cost < previous_cost and not is_tentative:
+        return reject_trial(problem)
+    if is_step:
+        update_after_step(problem, cost, previous_cost, is_tentative)
+
+    # the trial becomes x
     copy_x(problem, trial, x)
-    state.probe_requests, state.curvature_is_new = 0, False
-    state.cost, state.current_buffer, state.is_feasible, state.poses_are_current = (
-        cost,
-        1 - current_buffer,
-        is_feasible,
-        True,
-    )
+    state.cost, state.is_feasible, state.current_buffer = cost, is_feasible, 1 - current_buffer
+    state.probe_requests, state.curvature_is_new, state.poses_are_current = 0, False, True
     if is_feasible or (phase == PHASE_START and state.iterations_in_stage == 0):
         copy_x(problem, x, last_feasible)
         state.feasible_cost = cost
@@ -717,20 +735,13 @@ def advance_stage(problem):
     """
     state = problem.state
     blocks, stages = problem.blocks, problem.stages
-    residual_table, held_residual, trial, before_perturbation = (
-        problem.residual,
-        problem.held_residual,
-        problem.trial,
-        problem.before_perturbation,
-    )
-    stage = state.stage
-    status = state.final_status
+    held_residual, stage, status = problem.held_residual, state.stage, state.final_status
     # -1 perturbations: x is restored only once
     if state.perturbations >= 1 and status != CONVERGED and state.cost > state.cost_at_perturbation * (1.0 - 1e-6):
         state.perturbations, state.phase, state.final_status = -1, PHASE_FINAL, CLOSEST
-        copy_x(problem, before_perturbation, trial)
+        copy_x(problem, problem.before_perturbation, problem.trial)
         return True
-    residual = residual_table[state.current_buffer]
+    residual = problem.residual[state.current_buffer]
     stage_report = problem.stage_reports[stage]
     stage_report.status, stage_report.cost = status, state.cost
     stage_report.max_gradient, stage_report.iterations = state.max_gradient, state.iterations_in_stage

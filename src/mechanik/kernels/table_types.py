@@ -108,14 +108,14 @@ class _Integer:
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
 
-    def _operand(self, operand: Any) -> Any:
-        return operand.value if isinstance(operand, _Integer) else INDEX(operand)
+    def __add__(self, term: Any) -> _Integer:
+        return _Integer(self.builder, self.builder.add(self.value, self._generated(term)))
 
-    def __add__(self, operand: Any) -> _Integer:
-        return _Integer(self.builder, self.builder.add(self.value, self._operand(operand)))
+    def __mul__(self, factor: Any) -> _Integer:
+        return _Integer(self.builder, self.builder.mul(self.value, self._generated(factor)))
 
-    def __mul__(self, operand: Any) -> _Integer:
-        return _Integer(self.builder, self.builder.mul(self.value, self._operand(operand)))
+    def _generated(self, number: Any) -> Any:
+        return number.value if isinstance(number, _Integer) else INDEX(number)
 
 
 def _array(context: Any, builder: Any, array_type: Any, data: Any, shape: Sequence[Any]) -> Any:

@@ -63,11 +63,11 @@ class Field(Generic[Value]):
     def __get__(self, record: Record | None, owner: type) -> Field[Value] | Value:
         if record is None:
             return self
+        if self.count is None:
+            value: Any = record.numbers[record.first + self.offset]
+            return value if self.type is float else self.type(value)
         first = record.first + self.offset
-        if self.count is not None:
-            return cast("Value", record.numbers[first : first + self.count])
-        value: Any = record.numbers[first]
-        return value if self.type is float else self.type(value)
+        return cast("Value", record.numbers[first : first + self.count])
 
     def __set__(self, record: Record, value: Value) -> None:
         if self.count is not None:
@@ -172,11 +172,11 @@ class RecordArray(Generic[AnyRecord]):
 class Length:
     """A length of a table: a size, or a sum or product of lengths and numbers."""
 
-    def __add__(self, operand: Length | int) -> Length:
-        return Combination(operator.add, self, operand)
+    def __add__(self, length: Length | int) -> Length:
+        return Combination(operator.add, self, length)
 
-    def __mul__(self, operand: Length | int) -> Length:
-        return Combination(operator.mul, self, operand)
+    def __mul__(self, length: Length | int) -> Length:
+        return Combination(operator.mul, self, length)
 
     def value(self, read: Callable[[Size], Any]) -> Any:
         """Return the length; `read` returns the value of a size, a number or an expression of the compiler."""
