@@ -7,7 +7,7 @@ do. The other classes are its common cases. `from_points` makes a goal from poin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 import numpy as np
@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     from mechanik.model.mechanism import Mechanism
 
 
+class LinkGoalOptions(ObjectiveOptions, total=False):
+    """Keyword arguments of goals with a position and a rotation; `LinkGoal` describes them."""
+
+    position_weight: float
+    rotation_weight: float
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinkGoal(Objective):
     """Constraint on the position of a point of a link, on the rotation of the link, or on both.
@@ -64,10 +71,12 @@ class LinkGoal(Objective):
             free.
         rotation: `FixedRotation` (3 rows), `AlignedAxes` (2), `PerpendicularAxes` (1), or None: the rotation is free.
         relative_to: link in whose frame the targets are given; None: the world.
+        position_weight, rotation_weight: factors of the residuals in m and in rad, besides `weight`, above zero.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
 
     Raises:
-        ObjectiveError: neither position nor rotation is given, or the link is relative to itself.
+        ObjectiveError: neither position nor rotation is given, a weight is not above zero, or the link is relative to
+            itself.
         InvalidArgument: an argument has the wrong type.
 
     Example:
@@ -81,6 +90,8 @@ class LinkGoal(Objective):
     position: PositionConstraint | None
     rotation: RotationConstraint | None
     relative_to: str | None
+    position_weight: float
+    rotation_weight: float
 
     def __init__(
         self,
@@ -89,6 +100,8 @@ class LinkGoal(Objective):
         rotation: RotationConstraint | None = None,
         *,
         relative_to: str | Link | None = None,
+        position_weight: float = 1.0,
+        rotation_weight: float = 1.0,
         **options: Unpack[ObjectiveOptions],
     ) -> None:
         Objective.__init__(self, **options)
@@ -114,6 +127,8 @@ class LinkGoal(Objective):
             ("position", position),
             ("rotation", rotation),
             ("relative_to", reference),
+            ("position_weight", self._as_weight("position_weight", position_weight)),
+            ("rotation_weight", self._as_weight("rotation_weight", rotation_weight)),
         ):
             object.__setattr__(self, field, value)
 
@@ -125,7 +140,7 @@ class LinkGoal(Objective):
     def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
         a, b = self._ends(mechanism)
         position, rotation = self._effective_constraints()
-        return pose_constraint_relations(position, rotation, a=a, b=b, weight=self.weight)
+        return self._weighted(pose_constraint_relations(position, rotation, a=a, b=b, weight=self.weight))
 
     def with_target(
         self,
@@ -285,6 +300,19 @@ class LinkGoal(Objective):
         return make_pose(R, position.sample(rng, radius) - R @ position.local)
 
     # ---- private ----------------------------------------------------------------------------
+
+    def _as_weight(self, name: str, value: float) -> float:
+        weight = as_number(value, f"{name} of {self._label}")
+        if weight <= 0.0:
+            raise ObjectiveError(f"{name} of {self._label} must be above zero, not {weight:g}")
+        return weight
+
+    def _weighted(self, relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
+        """Return relations with the weights of positions and of rotations."""
+        if self.position_weight == self.rotation_weight == 1.0:
+            return relations
+        weights = {"position_weight": self.position_weight, "rotation_weight": self.rotation_weight}
+        return tuple(replace(relation, **weights) for relation in relations)
 
     def _summary(self) -> str:
         """Return the names of the constraints, for `repr`."""
@@ -446,7 +474,8 @@ class HingeGoal(LinkGoal):
         at: (3,), m, in the link.
         local_axis: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
-        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `position_weight`, `rotation_weight`, `weight`, `level`, `tolerance` and the other fields of
+            `LinkGoal`.
 
     Raises:
         NotARotation: an axis is zero.
@@ -469,7 +498,7 @@ class HingeGoal(LinkGoal):
         local_axis: ArrayLike = (0.0, 0.0, 1.0),
         *,
         relative_to: str | Link | None = None,
-        **options: Unpack[ObjectiveOptions],
+        **options: Unpack[LinkGoalOptions],
     ) -> None:
         super().__init__(
             link, PointConstraint(target, at), AlignedAxes(axis, local_axis), relative_to=relative_to, **options
@@ -488,7 +517,8 @@ class SurfaceGoal(LinkGoal):
         at: (3,), m, in the link.
         local_normal: direction (3,), of any nonzero length, in the link; default: its z.
         relative_to: link in whose frame the targets are given; None: the world.
-        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `position_weight`, `rotation_weight`, `weight`, `level`, `tolerance` and the other fields of
+            `LinkGoal`.
 
     Raises:
         NotARotation: a normal is zero.
@@ -511,7 +541,7 @@ class SurfaceGoal(LinkGoal):
         local_normal: ArrayLike = (0.0, 0.0, 1.0),
         *,
         relative_to: str | Link | None = None,
-        **options: Unpack[ObjectiveOptions],
+        **options: Unpack[LinkGoalOptions],
     ) -> None:
         super().__init__(
             link,
@@ -610,7 +640,8 @@ class PoseGoal(LinkGoal):
             to the target as by a joint with these free dofs, whose motion is T(x, y, z) Rz Ry Rx.
         axes: whether these dofs are along the axes of the target ("goal") or of the world ("world").
         relative_to: link in whose frame the target is given; None: the world.
-        **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.
+        **options: `position_weight`, `rotation_weight`, `weight`, `level`, `tolerance` and the other fields of
+            `LinkGoal`.
 
     Raises:
         ObjectiveError: no target is given, it is given in two forms, or it is a rotation without a position.
@@ -639,7 +670,7 @@ class PoseGoal(LinkGoal):
         dof: Iterable[DoFLike] | DoFLike = ALL_DOFS,
         axes: Literal["goal", "world"] = "goal",
         relative_to: str | Link | None = None,
-        **options: Unpack[ObjectiveOptions],
+        **options: Unpack[LinkGoalOptions],
     ) -> None:
         X_target = _target_pose(target, named_target("a PoseGoal", position, wxyz, rpy))
         X_tool = _tool_pose(at)
@@ -671,7 +702,7 @@ class PoseGoal(LinkGoal):
             return LinkGoal.relations(self, mechanism)
         a, b = self._ends(mechanism)
         frames = {"X_a": self.target, "X_b": self.tool}
-        return partial_pose_relations(self.dof, a=a, b=b, **frames, axes=self.axes, weight=self.weight)
+        return self._weighted(partial_pose_relations(self.dof, a=a, b=b, **frames, axes=self.axes, weight=self.weight))
 
     def transform(self, X: ArrayLike | Pose) -> Self:
         """Return the goal with its target moved by X (4, 4), as `LinkGoal.transform` does.

@@ -144,6 +144,7 @@ class Relation(ValueObject):
         lower, upper: (rows,), the band in which each row may lie; one None: no such bound; both None: the row should be
             zero.
         weight: factor of the rows inside the solver; it does not change `Objective.residual`.
+        position_weight, rotation_weight: further factors of the rows that are lengths, and of the other rows.
         target_writes: the parts that the target of the objective determines; empty if it determines none. None: not
             declared, so a new target needs a new relation.
 
@@ -170,6 +171,8 @@ class Relation(ValueObject):
     lower: Array | None = None
     upper: Array | None = None
     weight: float = 1.0
+    position_weight: float = 1.0
+    rotation_weight: float = 1.0
     target_writes: tuple[TargetWrite, ...] | None = None
 
     @property

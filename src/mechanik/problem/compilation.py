@@ -406,7 +406,8 @@ def same_structure(relation: Relation, other_relation: Relation) -> bool:
         and (relation.world_axes is None) == (other_relation.world_axes is None)
         and (relation.lower is None) == (other_relation.lower is None)
         and (relation.upper is None) == (other_relation.upper is None)
-        and relation.weight == other_relation.weight
+        and (relation.weight, relation.position_weight, relation.rotation_weight)
+        == (other_relation.weight, other_relation.position_weight, other_relation.rotation_weight)
         and relation.terrain is other_relation.terrain
         and len(relation.polynomials) == len(other_relation.polynomials)
         and all(

@@ -157,7 +157,8 @@ class ResidualBlock:
             self.is_length = (not tree.rotates[tree.v_of_x[self.x_index]],)
         self.row_length_unit = length_unit
         self.length_weight, self.angle_weight = (
-            weight * weighted_relation.weight * relation.weight for weight in weights
+            weight * weighted_relation.weight * relation.weight * part_weight
+            for weight, part_weight in zip(weights, (relation.position_weight, relation.rotation_weight), strict=True)
         )
         self._scaled_gradient = 1.0
         if relation.kind is RelationKind.JOINT_CONSTRAINT:
