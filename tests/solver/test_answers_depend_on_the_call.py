@@ -71,6 +71,17 @@ def test_joints_locked_in_a_call_stay_where_the_call_puts_them():
         same(solution, fresh.solve(target, q0, lock=locked, feasible=lambda q, accepted=accepted: accepted.pop(0)))
 
 
+def test_a_call_without_a_start_does_not_depend_on_edits_of_other_mechanisms():
+    """After an edit anywhere, the next call was not a prepared one; its angles could differ by full rotations."""
+    arm, rng = mk.gallery.ur5(), np.random.default_rng(8)
+    solver = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)))
+    for _ in range(30):
+        target = arm.pose("tool0", arm.random(rng))
+        expected = solver.solve(target)
+        two_arms()  # builds another mechanism
+        same(solver.solve(target), expected)
+
+
 # ---- limits and locks -------------------------------------------------------------------------------
 
 

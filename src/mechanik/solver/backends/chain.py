@@ -86,7 +86,9 @@ class ChainBackend:
         return None
 
     def solve(self, request: ResolvedRequest, partial: Partial | None) -> Solution | Partial | None:
-        search, options, q = self.search_at(request.start), request.options, request.start
+        search, options = self.search_at(request.start), request.options
+        # the same start as that of prepared calls, for the same turns of the joints
+        q = request.start if request.has_start or self.mid_configuration is None else self.mid_configuration
         X = search.chain.target(request.relations[0])
         assert X is not None
         key = 0.0 if request.rng is None else float(request.rng.integers(1 << 31))
