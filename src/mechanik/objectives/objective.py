@@ -66,6 +66,9 @@ class ObjectiveOptions(TypedDict, total=False):
 class Objective(ValueObject, ABC):
     """Base class of all objectives.
 
+    Objectives are immutable values: they are equal if they are of the same class and have the same fields, they can be
+    members of sets, copied and pickled, and `save_objectives` writes them to a file.
+
     Attributes:
         weight: factor of the residual, above zero. If the objectives of a level cannot all be met, the default method
             minimises the sum of (weight * residual)^2, with residuals in m and rad. The results of `residual` and
