@@ -12,7 +12,7 @@ CONVERGED, CLOSEST, STALLED, TIMEOUT, NOT_CLOSED, NOT_TRIED, STOPPED, DIVERGED =
 """CONVERGED: within tolerances. CLOSEST: a stationary point with an error above the tolerances, or so near to one that
 the cost is within `progress_tolerance` of it. STALLED: no progress or slow progress. TIMEOUT: the iterations or the
 time are used up. NOT_CLOSED: loops are not closed. NOT_TRIED: the attempt ended before this stage. STOPPED (by the
-caller) and DIVERGED (an error that is not finite) are not results of kernels; Python code sets them."""
+caller) and DIVERGED (a growing error) are not results of kernels; Python code sets them."""
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
 
