@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from objective_strategies import OBJECTIVES, objectives
 import mechanik as mk
 from mechanik.errors import FormatError, ObjectiveError
 from mechanik.objectives import load_objectives, save_objectives
-from mechanik.objectives.objective_file import objective_from_dict, objective_to_dict
+from mechanik.objectives.objective_file import CLASSES, _field_by_key, objective_from_dict, objective_to_dict
 
 
 @pytest.mark.parametrize("kind", OBJECTIVES)
@@ -27,6 +28,16 @@ def test_an_objective_survives_a_round_trip_exactly(kind, data):
     assert type(result) is type(objective)
     assert result == objective
     assert repr(result) == repr(objective)
+
+
+@pytest.mark.parametrize("kind", OBJECTIVES)
+@settings(max_examples=1)
+@given(data=st.data())
+def test_every_field_of_every_kind_is_saved(kind, data):
+    objective = data.draw(OBJECTIVES[kind])
+    stored_fields = set(_field_by_key(type(objective)).values()) if kind in CLASSES else set()
+    keys = set(objective_to_dict(objective)) | stored_fields
+    assert {field.name for field in fields(objective) if not field.name.startswith("_")} <= keys
 
 
 @settings(max_examples=30)
