@@ -60,6 +60,11 @@ below which the loops count as closed. IS_TOO_NEAR: whether a pair of bodies is 
 over the separation of the pair."""
 OPTION_COUNT = 7
 
+# rows of `row_state`: for each residual row, the residual for the previous targets, and the part of the residual's
+# change in the last step that is not linear in the step (0 in the lowest level)
+PREVIOUS_RESIDUAL, ROW_CURVATURE = range(2)
+ROW_STATES = 2
+
 # result of a step
 STEP_MOVED, STEP_BRAKED, STEP_STOPPED = range(3)
 """STEP_MOVED: the step is within all limits. STEP_BRAKED: the acceleration limits are exceeded, because loops or bounds
@@ -119,7 +124,12 @@ velocity may exceed its bound by COUPLED_OVERSHOOT (`tracking_step.py`) and is s
     VECTOR_SCRATCH,
     VECTOR_BEST_PIVOT,
     VECTOR_SEPARATION_RATES,
-) = range(20)
+    VECTOR_PLANNED_RATES,
+    VECTOR_CANDIDATE_RATES,
+    VECTOR_RATE_CHANGES,
+    VECTOR_SHARED_RATE_MIN,
+    VECTOR_SHARED_RATE_MAX,
+) = range(25)
 (
     INDEX_ROW_OF_PIVOT,
     INDEX_COLUMN_OF_PIVOT,
@@ -128,8 +138,9 @@ velocity may exceed its bound by COUPLED_OVERSHOOT (`tracking_step.py`) and is s
     INDEX_ACTIVE_BOUND,
     INDEX_LIMITED,
     INDEX_TOO_SLOW,
-) = range(7)
-MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 20, 7
+    INDEX_SHARED,
+) = range(8)
+MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 25, 8
 
 
 DEPENDENT_BOUND_RATIO = 1e-13

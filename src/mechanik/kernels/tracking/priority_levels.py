@@ -14,7 +14,9 @@ minimises
     |A y - desired_rates|^2 + damping |B y|^2        between the bounds of all columns and of further rows
 
 Then B is reduced to the velocities that do not change the residual of the level to first order. The desired rates
-reduce the residual at the gain of each row and follow the motion of the targets.
+reduce the residual at the gain of each row and follow the motion of the targets; at all levels but the lowest, they
+also cancel the curvature of the rows within the step. The lower levels move within narrower bounds, so that the upper
+levels can stop and keep their residuals in the coming steps (`upper_levels.py`).
 
 If a pair of bodies is too near, or if the desired rates of the distances make the levels infeasible, the feasible rates
 are computed before all levels. The velocities base + B y minimise
@@ -47,6 +49,15 @@ from .level_qp import (
     singularity_damping,
     solve_cholesky,
     unconstrained_minimum,
+)
+from .upper_levels import (
+    LOWEST_LEVEL_END,
+    LOWEST_LEVEL_START,
+    MIDDLE_LEVEL_END,
+    MIDDLE_LEVEL_START,
+    narrow_bounds,
+    remaining_share,
+    used_acceleration_share,
 )
 
 
@@ -163,7 +174,7 @@ active; with fewer solves, rows may leave their bands."""
 
 
 @subroutine
-def gather_soft_rows(problem, stage, A, e, past_error, band, previous_residual, n):
+def gather_soft_rows(problem, stage, A, e, past_error, band, row_state, n):
     """Gather the soft rows of a stage with their Jacobian; return their number, and the number of rows with bands.
 
     Args:
@@ -173,7 +184,7 @@ def gather_soft_rows(problem, stage, A, e, past_error, band, previous_residual, 
             the band, the nearer end of the band is subtracted.
         band: (m, 3) written: lower and upper end of a row's band, shifted like e, and 1 if the row is active, 0 if it
             is inside its band.
-        previous_residual: (rows,) residual of all rows for the previous targets.
+        row_state: (ROW_STATES, rows) see `level_qp.py`.
         n: number of columns.
     """
     blocks, block_columns, slacks = problem.blocks, problem.block_columns, problem.slacks
@@ -192,7 +203,7 @@ def gather_soft_rows(problem, stage, A, e, past_error, band, previous_residual, 
                 if v < n:
                     A[m, v] = J[r, u]
             e[m] = residual[first_row + r]
-            past_error[m] = e[m] if block.kind == PYTHON_FUNCTION else previous_residual[first_row + r]
+            past_error[m] = e[m] if block.kind == PYTHON_FUNCTION else row_state[PREVIOUS_RESIDUAL, first_row + r]
             band[m, 0], band[m, 1], band[m, 2] = 0.0, 0.0, 1.0
             if slacks[first_row + r].x >= 0:
                 slack_column, weight = (
@@ -293,9 +304,11 @@ def solve_levels(
     vectors,
     indices,
     gains,
-    previous_residual,
+    row_state,
     target_motion,
     is_repeated,
+    lowest_share,
+    middle_share,
     B,
     d,
     is_orthonormal,
@@ -310,9 +323,11 @@ def solve_levels(
     Args:
         matrices, vectors, indices: work arrays.
         gains: (rows,) gain of each row, 1/s.
-        previous_residual: (rows,) residual for the previous targets.
+        row_state: (ROW_STATES, rows) see `level_qp.py`.
         target_motion: (stages, n + 1) the previous motion of the targets, and 1 if it was a jump; written.
         is_repeated: whether this time step is solved again; then jumps of targets are not detected again.
+        lowest_share, middle_share: shares (0 to 1) of their bounds that the lowest level, and the levels between it and
+            the first one, may use at the columns that they share with the levels above (`upper_levels.py`).
         B: (n, n) the first d columns span the free velocities; overwritten.
         is_orthonormal: whether B is the identity; then its columns stay orthonormal at all levels.
         extra_rows, extra_bounds: (.., n) and (.., 4) k further rows and the bounds of their rates, with unused rows at
@@ -335,12 +350,15 @@ def solve_levels(
         vectors[VECTOR_UPPER],
     )
     y, y_goal, y_target = vectors[VECTOR_Y], vectors[VECTOR_Y_GOAL], vectors[VECTOR_Y_TARGET]
-    stage_count = problem.stage_count
+    rate_changes, stage_count, used_share = vectors[VECTOR_RATE_CHANGES], problem.stage_count, 0.0
     approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
+    for v in range(n):
+        rate_changes[v] = 2.0 * base[v]  # of dependent columns, to keep the loops closed
     for stage in range(1, max(stage_count, 2)):
+        has_lower_levels = stage + 1 < stage_count
         m, band_count = 0, 0
         if stage < stage_count:
-            m, band_count = gather_soft_rows(problem, stage, A_columns, e, past_error, band, previous_residual, n)
+            m, band_count = gather_soft_rows(problem, stage, A_columns, e, past_error, band, row_state, n)
         gain = 0.0
         if stage < stage_count:
             first_row = problem.blocks[problem.stages[stage].hard_end].first_row
@@ -357,6 +375,13 @@ def solve_levels(
                 A[r, j] = total
         damping = singularity_damping(matrices, vectors, A, m, d, options) + MIN_DAMPING
         bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column_table, n, d, k)
+        if stage > 1:
+            share = (
+                middle_share * remaining_share(used_share, MIDDLE_LEVEL_START, MIDDLE_LEVEL_END)
+                if has_lower_levels
+                else lowest_share * remaining_share(used_share, LOWEST_LEVEL_START, LOWEST_LEVEL_END)
+            )
+            narrow_bounds(lower, upper, base, vectors, indices, share, stage, n)
         has_jumped = True
         for band_round in range(MAX_BAND_ROUNDS if band_count > 0 else 1):
             level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H)
@@ -382,12 +407,19 @@ def solve_levels(
                 if not factor_cholesky(H, L, d):
                     return False
                 unconstrained_minimum(A, L, desired_rates, band, m, d, y_goal)
-            share = feasible_speed_share(column_table, options, B, y_goal, n, d, gain) if m > 0 else 1.0
+            speed_share = feasible_speed_share(column_table, options, B, y_goal, n, d, gain) if m > 0 else 1.0
+            if damping > MIN_DAMPING:
+                # the damping limits y_goal only: here it would release the rows where bounds impose velocities
+                level_hessian(A, band, B, m, n, d, MIN_DAMPING + extra_damping, is_orthonormal, H)
+                if not factor_cholesky(H, L, d):
+                    return False
             for r in range(m):
                 desired_rates[r] = -row_rate(A_columns, r, base, n)
+                if has_lower_levels:
+                    desired_rates[r] -= row_state[ROW_CURVATURE, first_row + r] / options[TIME_STEP]
             unconstrained_minimum(A, L, desired_rates, band, m, d, y)
             for j in range(d):
-                y[j] += share * y_goal[j]
+                y[j] += speed_share * y_goal[j]
                 if not has_jumped:
                     y[j] += y_target[j]
             if not minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, n + k, d):
@@ -414,7 +446,16 @@ def solve_levels(
         for v in range(n):
             for j in range(d):
                 base[v] += B[v, j] * y[j]
-        if stage + 1 < stage_count and d > 0:
+        if has_lower_levels and d > 0:
+            for r in range(m):
+                desired_rates[r] = -2.0 * row_state[ROW_CURVATURE, first_row + r] / options[TIME_STEP] - row_rate(
+                    A_columns, r, rate_changes, n
+                )
+            unconstrained_minimum(A, L, desired_rates, band, m, d, y)
+            for v in range(n):
+                for j in range(d):
+                    rate_changes[v] += B[v, j] * y[j]
+            used_share = max(used_share, used_acceleration_share(column_table, options, vectors, indices, stage, n))
             for r in range(m):
                 # lower levels must not move a row further out of its band
                 if band[r, 0] < band[r, 1] and k < len(extra_bounds):

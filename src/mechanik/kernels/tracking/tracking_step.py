@@ -23,6 +23,7 @@ from ..tables import matrix_at
 from .level_qp import *
 from .level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
 from .priority_levels import bound_distance_rates, bound_rates, bounds_over_basis, solve_levels, write_limit_codes
+from .upper_levels import find_row_curvatures, mark_shared_columns
 
 MIN_PIVOT = 1e-7
 """Rows with smaller pivots are linearly dependent. The entries of the Jacobian are scaled to the order of one. Larger
@@ -187,9 +188,18 @@ def add_closure_step(M, K, n, pivot_count, pivot_rows, pivot_columns, e, step):
 
 MAX_CLOSURE_STEPS = 8
 """Largest number of Newton steps that close the loops; two or three suffice at time steps of 1 ms."""
-MAX_STEP_PASSES = 3
-"""Largest number of passes that solve the levels, and of passes that brake. A pass that solves the levels uses the loop
-curvature that the previous pass has found."""
+MAX_LEVEL_PASSES, MAX_BRAKING_PASSES = 8, 3
+"""Largest number of passes that solve the levels but find no velocities within all bounds, and of passes that brake.
+A pass that solves the levels uses the loop curvature that the previous pass has found."""
+FIRST_PASS_WITHOUT_LOWEST_LEVEL, FIRST_PASS_WITHOUT_LOWER_LEVELS = 4, 6
+"""After so many of these passes, the lowest level, and then all levels but the first, have no share of the columns that
+they share with the levels above: the mechanism brakes, and the levels above keep their residuals."""
+MAX_CORRECTION_PASSES = 12
+"""Largest number of passes that correct the residuals of the upper levels (`upper_levels.py`). The first two suffice
+where the velocities depend continuously on the targets; then the share of the lowest level is halved in each pass."""
+FIRST_MIDDLE_CORRECTION = 6
+"""After so many passes that correct the residuals of an upper level with two or more levels below it, the share of the
+levels between is quartered in each pass."""
 COUPLED_OVERSHOOT = 1e-7
 """Share by which the velocity of a dependent column may exceed its bound. It is below 1 - COUPLED_LIMIT_SHARE, so that
 the limit is not exceeded."""
@@ -381,7 +391,7 @@ def close_loops(problem, options, matrices, vectors, indices, m, pivot_count, x,
 
 
 @kernel(
-    "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], i8[:,::1], f8[::1], f8[::1], f8[:,::1],"
+    "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], i8[:,::1], f8[::1], f8[:,::1], f8[:,::1],"
     "f8[:,::1], f8[:,::1], i8, i8[::1], b1)"
 )
 def tracking_step(
@@ -393,7 +403,7 @@ def tracking_step(
     vectors,
     indices,
     gains,
-    previous_residual,
+    row_state,
     target_motion,
     extra_rows,
     extra_bounds,
@@ -408,7 +418,7 @@ def tracking_step(
         column_table, options: see `level_qp.py`.
         matrices, vectors, indices: work arrays.
         gains: (rows,) gain of each row, 1/s.
-        previous_residual: (rows,) residual for the previous targets; written.
+        row_state: (ROW_STATES, rows) state of the residual rows, see `level_qp.py`; written.
         target_motion: (stages, columns + 1) the previous motion of the targets, and 1 if it was a jump; written.
         extra_rows, extra_bounds: (.., columns) and (.., 4) Jacobian rows of the distances of pairs and the bounds of
             their rates (`level_qp.py`), with unused rows at the end for the rows with bands. The kernel computes the
@@ -425,6 +435,9 @@ def tracking_step(
     if pair_row_count >= 0:
         k = append_band_rows(problem, options, extra_rows, extra_bounds, pair_row_count, n)
         bound_rates(problem, column_table, options, x, n, k > 0)
+        has_lower_levels = problem.stage_count > 2
+        if has_lower_levels:
+            mark_shared_columns(problem, column_table, options, x, vectors, indices, n)
         pivot_rows, pivot_columns, pivot_of_column = (
             indices[INDEX_ROW_OF_PIVOT],
             indices[INDEX_COLUMN_OF_PIVOT],
@@ -445,16 +458,30 @@ def tracking_step(
             pivot_of_column,
         )
         d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, loop_basis)
-        rates, linear_rates, curvature_rates = (
+        rates, linear_rates, planned_rates, curvature_rates = (
             vectors[VECTOR_RATES],
             vectors[VECTOR_LINEAR_RATES],
+            vectors[VECTOR_PLANNED_RATES],
             vectors[VECTOR_CURVATURE_RATES],
         )
         for v in range(n):
             column_table[START_RATE, v] = column_table[RATE, v]
             curvature_rates[v] = column_table[CURVATURE_RATE, v] if pivot_of_column[v] >= 0 else 0.0
-        for pass_index in range(2 * MAX_STEP_PASSES):
-            is_braking, is_feasible = pass_index >= MAX_STEP_PASSES, False
+        failed_count, correction_count, middle_count, has_candidate = 0, 0, 0, False
+        while failed_count < MAX_LEVEL_PASSES + MAX_BRAKING_PASSES:
+            is_braking, is_feasible = failed_count >= MAX_LEVEL_PASSES, False
+            if is_braking and has_candidate:  # a correction was not possible; the deviation is corrected later
+                for v in range(n):
+                    rates[v] = vectors[VECTOR_CANDIDATE_RATES, v]
+                apply_velocities(problem, options, x, out, rates, n)
+                result = STEP_MOVED
+                break
+            lowest_share = 0.5 ** max(correction_count - 1, 0)
+            middle_share = 0.25 ** max(middle_count - FIRST_MIDDLE_CORRECTION, 0)
+            if failed_count >= FIRST_PASS_WITHOUT_LOWEST_LEVEL:
+                lowest_share = 0.0
+            if failed_count >= FIRST_PASS_WITHOUT_LOWER_LEVELS:
+                middle_share = 0.0
             for v in range(n):
                 rates[v] = 0.0 if is_braking else curvature_rates[v]
                 for j in range(d):
@@ -485,9 +512,10 @@ def tracking_step(
                     if repetition == 1 and not is_relaxed:
                         break
                     is_feasible = solve_levels(
-                        problem, column_table, options, matrices, vectors, indices, gains, previous_residual,
-                        target_motion, pass_index + repetition > 0, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
-                        rates, n,
+                        problem, column_table, options, matrices, vectors, indices, gains, row_state,
+                        target_motion, failed_count + correction_count + repetition > 0,
+                        lowest_share, middle_share, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
+                        rates, n
                     )  # fmt: skip
                     if is_feasible or is_relaxed:
                         break
@@ -500,9 +528,10 @@ def tracking_step(
                     for v in range(n):
                         rates[v] = vectors[VECTOR_SEPARATION_RATES, v]
             if not is_feasible:
+                failed_count += 1
                 continue
             for v in range(n):
-                linear_rates[v] = rates[v] - (0.0 if is_braking else curvature_rates[v])
+                linear_rates[v], planned_rates[v] = rates[v] - (0.0 if is_braking else curvature_rates[v]), rates[v]
                 if pivot_count == 0:
                     rates[v] = min(max(rates[v], column_table[RATE_MIN, v]), column_table[RATE_MAX, v])
             violation = close_loops(problem, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n)
@@ -511,13 +540,25 @@ def tracking_step(
             if violation < max(1e3 * options[HARD_RESIDUAL_TOLERANCE], 1e-9) and is_within_bounds(
                 column_table, options, rates, pivot_of_column, n
             ):
-                result = STEP_BRAKED if is_braking else STEP_MOVED
-                break
+                deviating_stage = 0
+                if has_lower_levels and not is_braking and correction_count < MAX_CORRECTION_PASSES:
+                    deviating_stage = find_row_curvatures(problem, options, vectors, row_state, out, rates, n)
+                if deviating_stage == 0:
+                    result = STEP_BRAKED if is_braking else STEP_MOVED
+                    break
+                has_candidate = True
+                for v in range(n):
+                    vectors[VECTOR_CANDIDATE_RATES, v] = rates[v]
+                correction_count += 1
+                if deviating_stage < problem.stage_count - 2:
+                    middle_count += 1
+            else:
+                failed_count += 1
         finish_step(problem, column_table, options, x, out, rates, curvature_rates, n, result)
         write_limit_codes(column_table, options, n, limit_codes)
         if result == STEP_BRAKED and is_within_acceleration(column_table, options, n):
             result = STEP_MOVED
     evaluate_residuals(problem, x, 1, problem.block_count)
     for r in range(problem.row_count):
-        previous_residual[r] = problem.residual[1, r]
+        row_state[PREVIOUS_RESIDUAL, r] = problem.residual[1, r]
     return result

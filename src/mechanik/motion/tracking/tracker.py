@@ -292,6 +292,13 @@ def separation_rates(
     return rates, max_rate * (min_distance - distances)
 
 
+def as_slice(indices: np.ndarray[tuple[int], np.dtype[np.int64]]) -> slice | np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return consecutive indices as a slice, with which NumPy reads and writes faster; other indices unchanged."""
+    count = len(indices)
+    is_consecutive = count > 0 and bool((np.diff(indices) == 1).all())
+    return slice(int(indices[0]), int(indices[0]) + count) if is_consecutive else indices
+
+
 step_kernel = kernel_module("tracking.tracking_step")
 
 MAX_CLOSURE_ERROR = 1e-8
@@ -417,11 +424,12 @@ class Tracker:
         # `columns` has the index in v of each column; nv and above are joints that close loops
         self._dof_columns = np.flatnonzero(problem.columns < mechanism.nv)
         self._dof_indices, self._scale = problem.columns[self._dof_columns], packed.column_scales[self._dof_columns]
+        self._rate_index, self._v_index = as_slice(self._dof_columns), as_slice(self._dof_indices)
         names = mechanism.space.v_names
         self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._dof_indices)
         self._kernel_arguments = (
             packed.ints, packed.floats, problem.table, problem.options, *problem.workspaces, problem.gains,
-            problem.previous_residuals, problem.target_motion,
+            problem.row_state, problem.target_motion,
             problem.extra_jacobian, problem.extra_bounds,
         )  # fmt: skip
         self._v = np.zeros(mechanism.nv)
@@ -502,7 +510,7 @@ class Tracker:
         self._v[:] = v_start
         problem.table[layout.RATE], problem.table[layout.CURVATURE_RATE] = 0.0, 0.0
         problem.table[layout.RATE, self._dof_columns] = v_start[self._dof_indices] / self._scale
-        problem.target_motion[:] = 0.0
+        problem.row_state[:], problem.target_motion[:] = 0.0, 0.0
         self._last_positions: Array | None = None
         self._step_count, self._targets_changed, self._is_first_step = 0, True, True
         self._q_start = q_start.copy()
@@ -553,7 +561,7 @@ class Tracker:
         )
         self._targets_changed = False
         self._step_count += 1
-        self._v[self._dof_indices] = problem.table[layout.RATE, self._dof_columns] * self._scale
+        self._v[self._v_index] = problem.table[layout.RATE, self._rate_index] * self._scale
         return TOO_NEAR_CODE if self._is_too_near and code == 0 else code
 
     # ---- internals --------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class TrackingProblem:
         table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
         options: (OPTION_COUNT,) options of the step.
         gains: (rows,) gain of each residual row, 1/s.
-        previous_residuals: (rows,) residuals after the previous step, with the targets of that step.
+        row_state: (ROW_STATES, rows) state of each residual row between steps, see `kernels/tracking/level_qp.py`.
         target_motion: (stages, columns + 1) last motion of the targets in each stage, and whether it was a jump.
         extra_jacobian: (rows + extra rows, columns) Jacobian of the distances of collision pairs, then rows with bands.
         extra_bounds: (rows + extra rows, 4) bounds on the rates of the rows of `extra_jacobian`; for collision pairs
@@ -87,7 +87,7 @@ class TrackingProblem:
     table: Array
     options: Array
     gains: Array
-    previous_residuals: Array
+    row_state: Array
     target_motion: Array
     extra_jacobian: Array
     extra_bounds: Array
@@ -175,8 +175,8 @@ def build_tracking_problem(
     options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
     row_count = packed.row_count
     tracking_problem = TrackingProblem(
-        compiled_problem, subproblem, relations, table, options, np.full(row_count, 1.0 / dt), np.zeros(row_count),
-        np.zeros((packed.stage_count, column_count + 1)),
+        compiled_problem, subproblem, relations, table, options, np.full(row_count, 1.0 / dt),
+        np.zeros((layout.ROW_STATES, row_count)), np.zeros((packed.stage_count, column_count + 1)),
         np.zeros((row_count + extra_row_count, column_count)), np.zeros((row_count + extra_row_count, 4)),
         _workspaces(column_count, row_count, extra_row_count), np.zeros(column_count, dtype=np.int64), columns,
         has_functions,

@@ -1,0 +1,179 @@
+"""What the lower levels of a tracker leave to the upper levels, so that these keep their residuals at every step.
+
+A level is solved within the acceleration limits, with priority over the levels below. But its rows are curved: if the
+columns move at the velocities v, the rates of the rows change by v' H v, and the level needs accelerations of the
+columns to keep its residual. Velocities that lower levels have built up can need more than the limits permit. Two rules
+prevent this.
+
+- Reserve. After each step, the part of the residual's change that is not linear in the step (ROW_CURVATURE) is known.
+  Twice this part is what the rows need in the next step, and the change of the column velocities with the smallest norm
+  that provides it, as a ratio to the acceleration limits, is the share that the level uses. As this share grows, the
+  bounds of the lower levels are narrowed around the velocities of the level, which brake as fast as possible. So the
+  velocities stay where a share of the limits suffices. Where a joint approaches its position limit, all columns of the
+  level have to slow down together, as in loops (`bound_rates`).
+- Correction. The desired rates of a level cancel the curvature within the step. It is predicted by that of the previous
+  step. If the residual after the step deviates from the plan by more than a share of its tolerance, the step is solved
+  again with the curvature found. If this does not converge, since small changes of an upper level make the lower levels
+  jump, the bounds of the lower levels are narrowed from pass to pass.
+
+Both apply to the columns that a level shares with levels above it, and to all levels but the last.
+"""
+
+from __future__ import annotations
+
+from ..compiler import inline, subroutine
+from ..problem_layout import *
+from ..residuals import evaluate_residuals
+from ..tables import matrix_at
+from .level_qp import *
+
+LOWEST_LEVEL_START, LOWEST_LEVEL_END = 0.25, 0.5
+"""Share of the acceleration limits in use by upper levels at which the bounds of the lowest level start to be narrowed,
+and at which nothing is left to it. Found on 400 random trees: larger values let residuals drift where the curvature
+grows fast, as near singularities; smaller values make the lowest level slower."""
+MIDDLE_LEVEL_START, MIDDLE_LEVEL_END = 0.35, 0.6
+"""The same for the levels between the first and the lowest one: the lowest level gives way first."""
+DEVIATION_SHARE = 0.3
+"""Largest deviation of a residual from the plan, as a share of its tolerance, without another pass."""
+MAX_ROW_CURVATURE = 100.0
+"""Largest curvature of an unweighted residual, in units of residual over columns squared, that is cancelled. Larger
+values are jumps, such as those of rotations by half a turn."""
+
+
+@subroutine
+def mark_shared_columns(problem, column_table, options, x, vectors, indices, n):
+    """Write the first level that depends on each column, and the bounds of the column's rate for the levels below.
+
+    Args:
+        x: the variables, (x,).
+        vectors, indices: work arrays. INDEX_SHARED is written: the stage of the first level, 0 if only the lowest level
+            or none depends on the column; and VECTOR_SHARED_RATE_MIN and VECTOR_SHARED_RATE_MAX.
+        n: number of columns.
+    """
+    first_level, blocks, block_columns = indices[INDEX_SHARED], problem.blocks, problem.block_columns
+    for v in range(n):
+        first_level[v] = 1 if column_table[IS_COUPLED, v] > 0.0 else 0
+    for stage in range(1, problem.stage_count - 1):
+        stage_blocks = problem.stages[stage]
+        for b in range(stage_blocks.hard_end, stage_blocks.soft_end):
+            block = blocks[b]
+            for u in range(block.column_count if block.row_count > 0 else 0):
+                v = block_columns[block.first_column + u]
+                if v < n and first_level[v] == 0:
+                    first_level[v] = stage
+    approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
+    for v in range(n):
+        low_rate, high_rate, x_index = column_table[RATE_MIN, v], column_table[RATE_MAX, v], problem.column_x[v]
+        if first_level[v] > 0 and x_index >= 0:
+            value, columns_per_value = x[x_index], 1.0 / problem.scale[v]
+            distance_above, distance_below = (
+                columns_per_value * (column_table[VALUE_MAX, v] - value),
+                columns_per_value * (value - column_table[VALUE_MIN, v]),
+            )
+            low_rate, high_rate = (
+                max(low_rate, -max(distance_below, 0.0) * approach_rate),
+                min(high_rate, max(distance_above, 0.0) * approach_rate),
+            )
+        vectors[VECTOR_SHARED_RATE_MIN, v], vectors[VECTOR_SHARED_RATE_MAX, v] = low_rate, high_rate
+
+
+@inline
+def remaining_share(used_share, start, end):
+    """Return the share of their bounds that lower levels may use: from 1 at `start` to 0 at `end`."""
+    return min(max((end - used_share) / (end - start), 0.0), 1.0)
+
+
+@subroutine
+def narrow_bounds(lower, upper, base, vectors, indices, share, stage, n):
+    """Narrow the bounds of the columns that a level shares with the levels above; a change of 0 stays feasible.
+
+    Args:
+        lower, upper: bounds of the changes of the columns from `base`; overwritten for the first n.
+        base: (n,) velocities of the levels above.
+        share: share of the bounds that remains.
+        stage: the stage of the level.
+    """
+    for v in range(n):
+        if 0 < indices[INDEX_SHARED, v] < stage:
+            lower[v], upper[v] = (
+                share * min(0.0, max(lower[v], vectors[VECTOR_SHARED_RATE_MIN, v] - base[v])),
+                share * max(0.0, min(upper[v], vectors[VECTOR_SHARED_RATE_MAX, v] - base[v])),
+            )
+
+
+@subroutine
+def used_acceleration_share(column_table, options, vectors, indices, stage, n):
+    """Return the largest share of a column's acceleration limit that the levels up to `stage` use in this step.
+
+    They use it to follow the curvature of their rows and of the loops (VECTOR_RATE_CHANGES), and to stay within the
+    bounds of the shared columns.
+    """
+    rate_changes, largest_share = vectors[VECTOR_RATE_CHANGES], 0.0
+    for v in range(n):
+        if 0 < indices[INDEX_SHARED, v] <= stage:
+            next_rate = column_table[RATE, v] + rate_changes[v]
+            excess = max(
+                next_rate - vectors[VECTOR_SHARED_RATE_MAX, v], vectors[VECTOR_SHARED_RATE_MIN, v] - next_rate, 0.0
+            )
+            max_rate_change = column_table[MAX_ACCELERATION, v] * options[TIME_STEP]
+            largest_share = max(largest_share, (abs(rate_changes[v]) + excess) / max_rate_change)
+    return largest_share
+
+
+@subroutine
+def find_row_curvatures(problem, options, vectors, row_state, out, rates, n):
+    """Write the curvature of the rows of the upper levels during a step into `row_state`.
+
+    Args:
+        out: the variables after the step, (x,); their residuals are written to buffer 0.
+        rates: (n,) velocities of the step. VECTOR_PLANNED_RATES contains the velocities before the loops were closed.
+
+    Returns:
+        The first stage whose residuals deviate from the plan by more than DEVIATION_SHARE; 0 if there is none.
+    """
+    blocks, block_columns = problem.blocks, problem.block_columns
+    residual, next_residual, jacobian = problem.residual[1], problem.residual[0], problem.jacobian[1]
+    dt, step_square, deviating_stage, square_share = options[TIME_STEP], 0.0, 0, DEVIATION_SHARE * DEVIATION_SHARE
+    for v in range(n):
+        step_square += dt * dt * rates[v] * rates[v]
+    last_stage = problem.stage_count - 2
+    evaluate_residuals(problem, out, problem.runtime_zero, problem.stages[last_stage].soft_end)
+    for stage in range(1, last_stage + 1):
+        stage_blocks = problem.stages[stage]
+        for b in range(stage_blocks.hard_end, stage_blocks.soft_end):
+            block, block_data = blocks[b], problem.block_data[b]
+            if block.kind == PYTHON_FUNCTION:
+                continue
+            width, first_row, first_column, position_row_count = (
+                block.column_count,
+                block.first_row,
+                block.first_column,
+                0,
+            )
+            J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
+            for bit in range(3):
+                position_row_count += (block.row_mask >> bit) & 1
+            position_square, rotation_square = 0.0, 0.0
+            for r in range(block.row_count):
+                next_error, linear_error = next_residual[first_row + r], residual[first_row + r]
+                planned_error = linear_error + row_state[ROW_CURVATURE, first_row + r]
+                for u in range(width):
+                    v = block_columns[first_column + u]
+                    if v < n:
+                        entry = dt * J[r, u]
+                        linear_error += entry * rates[v]
+                        planned_error += entry * vectors[VECTOR_PLANNED_RATES, v]
+                curvature, deviation = next_error - linear_error, next_error - planned_error
+                if not abs(curvature) <= MAX_ROW_CURVATURE * step_square * problem.weight[first_row + r] + 1e-12:
+                    curvature = 0.0
+                row_state[ROW_CURVATURE, first_row + r] = curvature
+                if r < position_row_count:
+                    position_square += deviation * deviation
+                else:
+                    rotation_square += deviation * deviation
+            if deviating_stage == 0 and (
+                position_square > square_share * block_data.position_tolerance2
+                or rotation_square > square_share * block_data.rotation_tolerance2
+            ):
+                deviating_stage = stage
+    return deviating_stage
