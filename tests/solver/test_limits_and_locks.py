@@ -475,3 +475,18 @@ def test_a_weighted_spherical_joint_reaches_its_target_in_a_few_steps(weight):
     solution = mk.Solver(builder.build(), goal, weights={"ball": weight}, restarts=0).solve()
     assert solution.success
     assert solution.iterations <= 8
+
+
+@pytest.mark.parametrize("scale", [0.001, 1.0, 100.0])
+def test_an_arm_of_any_size_reports_that_its_start_was_clamped(scale):
+    """A very small arm, searched twice, raised a NameError."""
+    builder, parent = mk.Builder("arm"), "base"
+    for k in range(4):
+        at = (scale if k else 0.0, 0.0, 0.0)
+        builder.revolute(f"joint{k}", parent, f"link{k}", at=at, axis="zyzy"[k], limits=(-1, 1))
+        parent = f"link{k}"
+    arm = builder.build()
+    goals = [mk.PositionGoal(parent, (9 * scale, 0.3 * scale, 0)), mk.OrientationGoal(parent, (1, 0, 0, 0))]
+    solution = mk.Solver(arm, goals, restarts=0).solve(q0=[1.5, 0, 0, 0])
+    assert not solution.success
+    assert "was clamped" in solution.message
