@@ -145,3 +145,17 @@ def test_a_value_of_another_form_is_refused_with_a_message(target):
     for goal in goals:
         with pytest.raises(errors.MechanikError):
             goal.with_target(target)
+
+
+def test_batches_take_rotations_and_poses_of_scipy_as_rows_or_as_one_object():
+    arm = mk.gallery.make("ur5")
+    poses = arm.pose("tool0", arm.q + np.linspace(0.0, 0.3, 4)[:, None])
+    rotations = Rotation.from_matrix(poses[:, :3, :3])
+    solver = mk.Solver(arm, mk.OrientationGoal("tool0", np.eye(3)))
+    expected = solver.solve_batch(poses[:, :3, :3], arm.q)
+    assert expected.success.all()
+    for targets in (rotations, list(rotations)):
+        assert np.abs(solver.solve_batch(targets, arm.q).q - expected.q).max() < 1e-9
+    pose_solver = mk.Solver(arm, mk.PoseGoal("tool0", np.eye(4)))
+    for targets in (RigidTransform.from_matrix(poses), [mk.Pose.from_matrix(X) for X in poses]):
+        assert pose_solver.solve_batch(targets, arm.q).success.all()

@@ -24,7 +24,7 @@ from mechanik.objectives.target_spec import NUMBER, POINT, POSE, POSITION_WXYZ, 
 from mechanik.spatial import from_position_wxyz
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.spatial.rotation import is_rotation
-from mechanik.validation import QUATERNION_TOLERANCE, format_count
+from mechanik.validation import QUATERNION_TOLERANCE, format_count, matrix_of
 
 
 def release_pages(array: object) -> None:
@@ -371,6 +371,7 @@ def _as_column(objective: Objective, values: Any, nq: int) -> TargetColumn:
         )
     if isinstance(objective, JointValues | RestPose):
         return _joint_value_column(objective, values, nq, label)
+    values = matrix_of(values)
     if not isinstance(values, np.ndarray) and isinstance(values, Sequence):
         items = cast("Sequence[Any]", values)
         try:
