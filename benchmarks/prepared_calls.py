@@ -107,7 +107,7 @@ def cases() -> dict[str, Callable[[], Any]]:
         solves[f"four-bar, JointValues {label}"] = lambda solver=solver: solver.solve(crank, q)
     solver = mk.Solver(four_bar, mk.JointValues(dict(crank)))
     solves["four-bar, restarts=0 in the call"] = lambda: solver.solve(crank, q, restarts=0)
-    solves["four-bar, tolerance in the call"] = lambda: solver.solve(crank, q, max_iterations=50)
+    solves["four-bar, max_iterations in the call"] = lambda: solver.solve(crank, q, max_iterations=50)
     tree = free_tree()
     tree_q = tree.q
     for label, goals in (
