@@ -358,3 +358,24 @@ def test_threads_share_a_solver_without_waiting_for_each_other(method):
             pool.map(lambda q0: solver.solve(q0=q0, callback=callback), robot.random(np.random.default_rng(3), 2))
         )
     assert all(np.isfinite(solution.q).all() for solution in solutions)
+
+
+def test_a_solution_can_be_read_while_its_mechanism_is_edited():
+    """Reading conflicts while another thread added a joint ended in an error about the shape of an array."""
+    arm, must_edit = mk.arm_2d([1.0, 0.8]), []
+
+    def editing(mechanism, q):
+        if must_edit:
+            must_edit.pop()
+            joint, link = mk.Joint("wrist", dof="EZ"), mk.Link("hand")
+            joint.add_child(link)
+            arm.link("tool").add_child(joint)
+        return np.zeros(1)
+
+    goals = [mk.Custom(editing), mk.PositionGoal("tool", (3.0, 0.0, 0.0), name="reach")]
+    solution = mk.Solver(arm, goals).solve(q0=np.array([0.1, 0.2]))
+    expected, message = dict(solution.errors), solution.message
+    must_edit.append(True)
+    assert dict(solution.errors) == expected
+    assert arm.nq == 3
+    assert solution.message == message

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -128,6 +129,30 @@ class SolutionDetails:
 
 
 NO_DETAILS = SolutionDetails()
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _unaffected_by_edits(read: Callable[Concatenate[Solution, P], T]) -> Callable[Concatenate[Solution, P], T]:
+    """Let a method of a solution read a copy of the mechanism, if another thread edits the mechanism meanwhile."""
+
+    @wraps(read)
+    def read_consistently(self: Solution, *args: P.args, **options: P.kwargs) -> T:
+        compiled = self._compiled
+        is_copy = compiled.is_stale
+        try:
+            value = read(self, *args, **options)
+        except Exception:
+            if is_copy or not compiled.is_stale:
+                raise
+        else:
+            if is_copy or not compiled.is_stale:
+                return value
+        return read(self, *args, **options)
+
+    return read_consistently
 
 
 class Solution:
@@ -347,6 +372,7 @@ class Solution:
             raise NotSolved(f"not solved ({self.status.name}): {self.message}{hint}", self)
         return self
 
+    @_unaffected_by_edits
     def __getitem__(self, joint: str) -> float | Array:
         """Return the value of a joint (rad or m), or an array if the joint has several dofs."""
         values = self.mechanism.values(self.q)
@@ -354,6 +380,7 @@ class Solution:
         return values[joint] if joint in values else self._closing_value(joint)
 
     @property
+    @_unaffected_by_edits
     def values(self) -> dict[str, float | Array]:
         """Joint values by joint name, rad or m, without the joints that close loops."""
         return self.mechanism.values(self.q)
@@ -392,6 +419,7 @@ class Solution:
         )
 
     @property
+    @_unaffected_by_edits
     def errors(self) -> Mapping[str, ErrorNorms]:
         """Position error (m) and rotation error (rad) of each objective, by the names in `names`."""
         named = zip(self.names, self.objectives, strict=True)
@@ -414,6 +442,7 @@ class Solution:
         )
 
     @property
+    @_unaffected_by_edits
     def out_of_reach(self) -> Mapping[str, str]:
         """Objectives that no configuration can meet, with the reason, by the names in `names`.
 
@@ -436,6 +465,7 @@ class Solution:
         return {names[k]: reason for k, reason in reasons.items() if names[k] in unmet_names}
 
     @property
+    @_unaffected_by_edits
     def closure_errors(self) -> Mapping[str, ErrorNorms]:
         """Position error (m) and rotation error (rad) of each loop, by the name of the joint that closes it."""
         from mechanik.objectives.constraint_relations import closure_relations
@@ -452,6 +482,7 @@ class Solution:
         return errors
 
     @property
+    @_unaffected_by_edits
     def joint_constraint_errors(self) -> Mapping[str, float]:
         """Error of each joint constraint by name: its terms minus its constant, in its own unit."""
         from mechanik.objectives.constraint_relations import joint_constraint_relations, joint_constraint_residuals
@@ -463,6 +494,7 @@ class Solution:
         }
 
     @property
+    @_unaffected_by_edits
     def violated_joint_constraints(self) -> Mapping[str, float]:
         """Entries of `joint_constraint_errors` that exceed the tolerance."""
         constraints = self.mechanism.joint_constraints
@@ -473,6 +505,7 @@ class Solution:
         }
 
     @property
+    @_unaffected_by_edits
     def active_limits(self) -> Mapping[str, str]:
         """Dofs at a limit, "lower" or "upper" by name, and joints at the edge of their cone, "cone" by name.
 
@@ -494,6 +527,7 @@ class Solution:
         return limits
 
     @property
+    @_unaffected_by_edits
     def outside_limits(self) -> tuple[str, ...]:
         """Names of dofs outside their limits that no objective or loop moves, so that they stay at their start."""
         space = self.mechanism.space
@@ -506,6 +540,7 @@ class Solution:
         return tuple(names)
 
     @property
+    @_unaffected_by_edits
     def conflicts(self) -> tuple[tuple[str, str], ...]:
         """Pairs of objective names (unmet, opposing): the first objective is not met, and the second opposes it.
 
@@ -534,6 +569,7 @@ class Solution:
         return tuple(pairs)
 
     @property
+    @_unaffected_by_edits
     def condition(self) -> float:
         """Condition number of the Jacobian of the required objectives; infinite at a singular configuration."""
         jacobians = [objective.jacobian(self.mechanism, self.q) for objective in self.objectives if objective.required]
@@ -548,6 +584,7 @@ class Solution:
         )
 
     @property
+    @_unaffected_by_edits
     def singularity(self) -> Singularity:
         """Singularity of the configuration: its kinds, how near they are, and the joint motions that belong to them.
 
@@ -575,6 +612,7 @@ class Solution:
         moving_dofs, locked_dofs = self._compiled.moving_dofs, self._details.locked_dofs
         return moving_dofs if locked_dofs is None else moving_dofs & ~locked_dofs
 
+    @_unaffected_by_edits
     def _violated_limits(self) -> tuple[str, ...]:
         """Return the names of moving dofs outside their limits, and of joints outside their cone or closing limits."""
         space, moving_dofs = self.mechanism.space, self.moving_dofs
