@@ -11,6 +11,7 @@ import pytest
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, LimitsError
+from mechanik.solver import compiled_problem
 
 
 def two_arms():
@@ -379,3 +380,26 @@ def test_a_solution_can_be_read_while_its_mechanism_is_edited():
     assert dict(solution.errors) == expected
     assert arm.nq == 3
     assert solution.message == message
+
+
+def test_an_edit_by_another_thread_while_the_solver_is_compiled_is_reported(monkeypatch):
+    """It ended in an error about the shapes of arrays."""
+    arm = mk.arm_2d([1.0, 0.8])
+    solver = mk.Solver(arm, mk.PositionGoal("tool", (1.2, 0.3, 0.0)))
+    arm.joint("joint2").set_limits([-2.0], [2.0])
+    edits = []
+
+    def edit_and_compile(*arguments, **options):
+        if not edits:
+            edits.append(True)
+            joint, link = mk.Joint("wrist", dof="EZ"), mk.Link("hand")
+            joint.add_child(link)
+            arm.link("tool").add_child(joint)
+            raise ValueError("operands could not be broadcast together")
+        return compile_problem(*arguments, **options)
+
+    compile_problem = compiled_problem.compile_problem
+    monkeypatch.setattr(compiled_problem, "compile_problem", edit_and_compile)
+    with pytest.raises(InvalidOperation, match="edited while it was solved"):
+        solver.solve(np.array([1.0, 0.5, 0.0]), np.array([0.1, 0.2]))
+    assert solver.solve(np.array([1.0, 0.5, 0.0]), np.array([0.1, 0.2, 0.0])).success

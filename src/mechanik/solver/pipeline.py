@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mechanik.errors import InvalidOperation
-from mechanik.model import Frame
+from mechanik.model import Frame, Mechanism
 from mechanik.solver.backends.backend import Backend, Partial, PreparedCall
 from mechanik.solver.backends.chain import SUPPORTED_CHANGES, make_chain_backend, make_prepared_chain_call
 from mechanik.solver.backends.prepared_kernel import (
@@ -269,13 +269,19 @@ class Pipeline:
     def resolve(
         self, request: SolveRequest, start_time: float | None = None
     ) -> tuple[ProblemBackends, ResolvedRequest]:
-        """Resolve a request, and return it with the backends whose tables have the structure of its targets."""
-        backends = self.backends()
-        resolved = resolve_request(request, backends.compiled, start_time)
-        if not _fits(backends.compiled, resolved):
-            with self._compile_lock:
-                backends = self._variant(resolved)
-            resolved = replace(resolved, compiled=backends.compiled)
+        """Resolve a request, and return it with the backends whose tables have the structure of its targets.
+
+        Raises:
+            InvalidOperation: the mechanism was edited meanwhile.
+        """
+        mechanism = self.definition.mechanism
+        with reject_edits(mechanism, mechanism.revision):
+            backends = self.backends()
+            resolved = resolve_request(request, backends.compiled, start_time)
+            if not _fits(backends.compiled, resolved):
+                with self._compile_lock:
+                    backends = self._variant(resolved)
+                resolved = replace(resolved, compiled=backends.compiled)
         return backends, resolved
 
     def _variant(self, request: ResolvedRequest) -> ProblemBackends:
@@ -319,7 +325,7 @@ class Pipeline:
         """
         start_time = time.perf_counter() - (0.0 if partial is None else partial.seconds)
         backends, resolved = self.resolve(request, start_time)
-        with reject_edits(backends.compiled):
+        with reject_edits(backends.compiled.mechanism, backends.compiled.revision):
             solution = backends.solve(resolved, partial)
         if self.definition.moves_joints:
             self.definition.mechanism.q = solution.q
@@ -336,21 +342,25 @@ class Pipeline:
         """
         backends, resolved = self.resolve(request)
         chain_search = None if backends.chain is None else backends.chain.search_at(resolved.start)
-        with reject_edits(backends.compiled), search_context(backends.pool, resolved, chain_search) as context:
+        compiled = backends.compiled
+        with (
+            reject_edits(compiled.mechanism, compiled.revision),
+            search_context(backends.pool, resolved, chain_search) as context,
+        ):
             yield context
 
 
 @contextmanager
-def reject_edits(compiled: CompiledProblem) -> Generator[None]:
-    """Raise `InvalidOperation` if the mechanism is edited inside the context, also in place of another error."""
+def reject_edits(mechanism: Mechanism, revision: tuple[int, ...]) -> Generator[None]:
+    """Raise `InvalidOperation` if the mechanism is not at a revision any more, also in place of another error."""
     error: Exception | None = None
     try:
         yield
     except Exception as caught_error:
-        if not compiled.is_stale:
+        if mechanism.revision == revision:
             raise
         error = caught_error
-    if compiled.is_stale:
+    if mechanism.revision != revision:
         raise InvalidOperation(
             "the mechanism was edited while it was solved, by a callback or by another thread; edit it between solves, "
             "and solve again"
