@@ -228,6 +228,20 @@ def test_feasible_decides_on_the_whole_configuration():
     assert successes > 10
 
 
+def test_feasible_is_asked_about_answers_that_hold_by_their_configuration_alone():
+    """Where a search ended with loops between 1e-10 and 1e-9, an answer that it rejects was a success."""
+    robot = mk.gallery.pantograph()
+    goal = mk.InBox("pen", (-1, -1, -1), (1, 1, 1), robot.pose("pen"))
+    solver = mk.Solver(robot, goal, lock=["side_joint", "bridge_joint"])
+    q0 = robot.q
+    q0[2] += 2e-10
+    accepted, rejected = (solver.solve(q0=q0, feasible=lambda q, answer=answer: answer) for answer in (True, False))
+    np.testing.assert_array_equal(accepted.q, q0)
+    assert accepted.success
+    assert not rejected.success
+    assert "rejects" in rejected.message
+
+
 # ---- reading an answer ------------------------------------------------------------------------------
 
 

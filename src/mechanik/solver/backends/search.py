@@ -57,8 +57,8 @@ class SearchProgress:
 
     def solution(self, request: ResolvedRequest) -> Solution:
         """Return the results as a solution."""
-        history = request.monitor.history
-        return Solution(
+        history, feasible = request.monitor.history, request.feasible
+        solution = Solution(
             request.compiled,
             request.visible_objectives,
             self.q,
@@ -72,6 +72,11 @@ class SearchProgress:
                 locked_dofs=request.locked_dofs,
             ),
         )
+        # `feasible` is not yet asked about a configuration at which everything holds although no search says so
+        was_accepted = self.success and len(self.results) > 0
+        if feasible is not None and not was_accepted and solution.success and not bool(feasible(self.q.copy())):
+            solution._add_details(is_rejected=True)
+        return solution
 
     def answer(self, request: ResolvedRequest) -> Solution | Partial:
         """Return the solution of a success, and otherwise a partial answer that contains it."""
@@ -79,7 +84,7 @@ class SearchProgress:
         if self.success:
             return solution
         reports = [result.report for result in self.results]
-        attempts, iterations = max(r.attempts for r in reports), sum(r.iterations for r in reports)
+        attempts, iterations = max((r.attempts for r in reports), default=0), sum(r.iterations for r in reports)
         return Partial(self.q, attempts, iterations, solution.seconds, solution)
 
 
