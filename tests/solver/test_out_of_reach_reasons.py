@@ -85,3 +85,21 @@ def test_another_start_is_proposed_only_where_it_may_help() -> None:
     assert "another start" not in str(failure.value)
     with pytest.raises(NotSolved, match="another start may reach the target"):
         solver.solve((-1.5, 0.0, 0.0), q0=np.array([0.1, 0.2])).require()
+
+
+@pytest.mark.parametrize("avoid", [None, ["self"]])
+def test_a_search_cut_short_succeeds_only_with_what_feasible_accepts(avoid) -> None:
+    """A search that ended at a solution of two levels before it knew reported a success without asking."""
+    arm, rng = mk.gallery.ur5(), np.random.default_rng(0)
+    goals = [mk.PositionGoal("tool0", (0, 0, 0), level=0), mk.OrientationGoal("tool0", np.eye(3), level=1)]
+    solver = mk.Solver(arm, goals) if avoid is None else mk.Solver(arm, goals, avoid=avoid)
+    rejected = 0
+    for k in range(300):
+        q = arm.random(rng)
+        X = arm.pose("tool0", q)
+        q0 = arm.clamp(q + rng.normal(scale=10.0 ** rng.uniform(-3, -1), size=arm.nq))
+        targets = [X[:3, 3], X[:3, :3]]
+        solution = solver.solve(targets, q0, feasible=lambda q: q[0] > 0.0, max_iterations=1 + k % 4, restarts=0)
+        assert not solution.success or solution.q[0] > 0.0
+        rejected += "rejects" in solution.message
+    assert rejected
