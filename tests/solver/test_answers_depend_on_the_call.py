@@ -228,7 +228,7 @@ def test_feasible_decides_on_the_whole_configuration():
     assert successes > 10
 
 
-def test_feasible_is_asked_about_answers_that_hold_by_their_configuration_alone():
+def test_feasible_judges_answers_that_hold_by_their_configuration_alone():
     """Where a search ended with loops between 1e-10 and 1e-9, an answer that it rejects was a success."""
     robot = mk.gallery.pantograph()
     goal = mk.InBox("pen", (-1, -1, -1), (1, 1, 1), robot.pose("pen"))
