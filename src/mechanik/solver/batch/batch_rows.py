@@ -41,7 +41,10 @@ def release_pages(array: object) -> None:
             if mode in ("r", "r+", "w+") and hasattr(mmap, "MADV_DONTNEED"):
                 owner.madvise(mmap.MADV_DONTNEED)
             return
-        owner = owner.obj if isinstance(owner, memoryview) else getattr(cast("object", owner), "base", None)
+        if isinstance(owner, memoryview):
+            owner = owner.obj
+        else:  # the base of another object may be the object itself, as for arrays of scipy's Rotation
+            owner = cast("Any", owner).base if isinstance(owner, np.ndarray) else None
 
 
 Mask = npt.NDArray[np.bool_]
