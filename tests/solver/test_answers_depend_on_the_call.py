@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from random_problems import make_family
 
 import mechanik as mk
 from mechanik.errors import InvalidOperation, LimitsError
@@ -417,3 +418,15 @@ def test_an_edit_by_another_thread_while_the_solver_is_compiled_is_reported(monk
     with pytest.raises(InvalidOperation, match="edited while it was solved"):
         solver.solve(np.array([1.0, 0.5, 0.0]), np.array([0.1, 0.2]))
     assert solver.solve(np.array([1.0, 0.5, 0.0]), np.array([0.1, 0.2, 0.0])).success
+
+
+def test_three_levels_cut_short_succeed_only_if_all_are_met():
+    """The last steps of the first level moved the third off its target, and the kernel reported a success."""
+    family, rng = make_family("levels", 1100017), np.random.default_rng(0)
+    mechanism = family.solver.mechanism
+    for k in range(300):
+        q0 = mechanism.random(rng)
+        goal_q = mechanism.clamp(mechanism.integrate(q0, rng.normal(size=mechanism.nv) * 10.0 ** rng.uniform(-4, -1)))
+        targets = [goal.target(goal_q) for goal in family.goals]
+        solution = family.solver.solve(targets, q0, max_iterations=1 + k % 3)
+        assert not solution.success or not solution.unmet
