@@ -61,8 +61,8 @@ class Subproblem:
         required_row_count: number of residual rows of required objectives, without rows with bands.
         passive_spherical_v: first index in v of each passive spherical joint, whose rotation is computed from a
             closure after the solve.
-        balanced_stages: stages of objectives that add lengths to angles and have rows in units of the mechanism in
-            `rows`. Such rows are better for reaching all targets, but their sum of squares is not the cost of the user.
+        balanced_stages: stages of required objectives that add lengths to angles and have rows in units of the
+            mechanism in `rows`. Such rows are better for reaching all targets, but their sum of squares is not the cost of the user.
         si_rows: scaling of the residual rows with the rows of these stages in m and rad; None if there are none.
 
     Example:
@@ -252,14 +252,15 @@ def compile_problem(
             blocks[k].stage = stages.index(entries[k][:2])
         group_blocks = [blocks[k] for k in sorted_group]
         balanced_stages = _mixed_stages(group_blocks)
-        if BALANCED_LENGTH_UNITS[0] <= length_unit <= BALANCED_LENGTH_UNITS[1]:
-            si_stages = [
-                stage
-                for stage in balanced_stages
-                if settings.tolerates_si_rows or stages[stage][1] or _is_overdetermined(group_blocks, stage)
-            ]
-            _use_si_rows(group_blocks, si_stages)
-            balanced_stages = tuple(stage for stage in balanced_stages if stage not in si_stages)
+        is_usual_size = BALANCED_LENGTH_UNITS[0] <= length_unit <= BALANCED_LENGTH_UNITS[1]
+        si_stages = [
+            stage
+            for stage in balanced_stages
+            if stages[stage][1]
+            or (is_usual_size and (settings.tolerates_si_rows or _is_overdetermined(group_blocks, stage)))
+        ]
+        _use_si_rows(group_blocks, si_stages)
+        balanced_stages = tuple(stage for stage in balanced_stages if stage not in si_stages)
         rows = RowScaling.of_blocks(group_blocks)
         group_sphericals = [passive_sphericals[k] for k in sorted_group if k in passive_sphericals]
         packed = pack_problem(

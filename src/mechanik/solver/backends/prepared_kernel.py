@@ -71,8 +71,6 @@ def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> s
         return "a closing joint has limits of several rotations"
     if not problem.subproblems:
         return "nothing moves"
-    if any(subproblem.is_optional[k] for subproblem in problem.subproblems for k in subproblem.balanced_stages):
-        return "soft objectives of a very small or very large mechanism need a second descent"
     if any(subproblem.packed.has_functions for subproblem in problem.subproblems):
         return "an objective is computed in Python"
     return ""
