@@ -33,10 +33,11 @@ from .tables import matrix_at
 ROUNDING_COST_RATIO, ROUNDING_GRADIENT_RATIO = 2e-15, 5e-7
 """A predicted decrease below ROUNDING_COST_RATIO times the cost may be a rounding error, and so may a gradient below
 ROUNDING_GRADIENT_RATIO times the square root of the cost."""
-MIN_GRADIENT_RATIO, FINAL_GRADIENT_RATIO = 0.01, 10.0
+MIN_GRADIENT_RATIO, FINAL_GRADIENT_RATIO = 0.01, 3.0
 """If all second derivatives are known, one step is expected to multiply the gradient by at least MIN_GRADIENT_RATIO. A
 step is the last step of the stage if the expected gradient is below FINAL_GRADIENT_RATIO times the gradient tolerance.
-A larger FINAL_GRADIENT_RATIO saves steps but ends farther from the minimum."""
+A larger FINAL_GRADIENT_RATIO saves steps but ends farther from the minimum: with 10, random arms take 0.1 % fewer
+iterations, and the largest gradients at their closest configurations are 13 times as large."""
 MAX_CLOSURE_PERTURBATIONS, CLOSURE_PERTURBATION_SIZE, SLOW_CLOSURE_COST_RATIO = 12.0, 0.8, 0.8
 """For loops that do not close: the largest number of perturbations; their size, in units of a column (rad, or length
 units of the mechanism); and the limit of the cost, as a ratio to the cost three steps earlier, above which progress is

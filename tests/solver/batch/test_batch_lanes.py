@@ -131,7 +131,7 @@ def test_rows_that_the_chain_kernel_rejects_are_solved_by_the_general_path():
     starts[5] += 2e5
     result = solve_in_lanes(SOLVER, targets, starts)
     solution = SOLVER.solve(targets[1], starts[1])
-    assert np.array_equal(result.q[1], solution.q)
+    assert np.abs(result.q[1] - solution.q).max() < 1e-12  # eight lanes round otherwise than one
     assert result.status_of(5) is SOLVER.solve(targets[5], starts[5]).status
     clean = solve_in_lanes(SOLVER, X, np.tile(ARM.q, (10, 1)))
     rest = [0, 2, 3, 4, 6, 7, 8, 9]
