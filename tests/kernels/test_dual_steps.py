@@ -207,7 +207,7 @@ def test_second_derivatives_of_a_chain_equal_finite_differences(joints, kind):
     solver = mk.Solver(
         arm, mk.PositionGoal(TOOL, X[:3, 3]) if kind == "point" else mk.PoseGoal(TOOL, X), perturbation=0.0
     )
-    solution, (packed,) = solve_in_workspace(solver, q0=q, restarts=0)
+    solution, (packed,) = solve_in_workspace(solver, q0=q, restarts=0, max_iterations=200)
     assert solution.status is mk.Status.CLOSEST
     hessian, h = chain_matrix(packed.tables), 1e-5
     for k in range(0, joints, 5):

@@ -136,7 +136,7 @@ def test_the_jacobian_of_a_stewart_platform_is_the_inverse_of_its_leg_lines():
     for k in range(1, 7):
         foot, top = (robot.pose(f"{part}{k}", q)[:3, 3] for part in ("leg", "piston"))
         along = (top - foot) / np.linalg.norm(top - foot)
-        lines.append([*along, *np.cross(top - target[:3, 3], along)])
+        lines.append([*along, *np.cross(top - robot.pose("platform", q)[:3, 3], along)])
     jacobian = robot.closed_jacobian("platform", q=q)
     np.testing.assert_allclose(np.linalg.inv(np.array(lines)), jacobian.matrix, atol=1e-8)
 

@@ -167,7 +167,9 @@ def test_plain_python_divides_by_zero_as_machine_code_does() -> None:
         y[1] = 1.0 / y[0]
         return x[0] + y[1]
 
-    call = plain._with_argument_checks("invert", Kernel(invert, "f8(f8[::1], f8[::1])", True, ()), plain.FLOAT_VIEWS)
+    call = plain._with_argument_checks(
+        "invert", Kernel(invert, "f8(f8[::1], f8[::1])", True, (), False), plain.FLOAT_VIEWS
+    )
     x, y = np.zeros(1), np.zeros(2)
     assert call(x, y) == np.inf
     assert x[0] == 1.0  # and not 2.0

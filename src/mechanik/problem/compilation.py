@@ -62,7 +62,8 @@ class Subproblem:
         passive_spherical_v: first index in v of each passive spherical joint, whose rotation is computed from a
             closure after the solve.
         balanced_stages: stages of required objectives that add lengths to angles and have rows in units of the
-            mechanism in `rows`. Such rows are better for reaching all targets, but their sum of squares is not the cost of the user.
+            mechanism in `rows`. Such rows are better for reaching all targets, but their sum of squares is not the cost
+            of the user.
         si_rows: scaling of the residual rows with the rows of these stages in m and rad; None if there are none.
 
     Example:

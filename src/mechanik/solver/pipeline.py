@@ -11,6 +11,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from mechanik.errors import InvalidOperation
@@ -28,6 +29,7 @@ from mechanik.solver.backends.search import (
     default_restart_count,
 )
 from mechanik.solver.compiled_problem import CompiledProblem, ProblemDefinition, compile_definition
+from mechanik.solver.methods.method import Method
 from mechanik.solver.methods.method_registry import make_method, option_names, select_fallback_method
 from mechanik.solver.options import check_option_names
 from mechanik.solver.request import ResolvedRequest, SolveRequest, resolve_request
@@ -95,11 +97,11 @@ class BackendReport:
 class ProblemBackends:
     """Backends of one compiled problem, in the order in which they are tried.
 
+    The backends after the chain kernel are created when they are first needed.
+
     Attributes:
         compiled: the compiled problem.
-        pool: its workspaces.
         chain: the chain kernel, or None.
-        method_reason: sentence with the reason for the method.
         call: prepared call for a target and a start alone, without options, or None.
         fingerprint_cache: digests of the mechanism and of the settings, for batches.
     """
@@ -110,33 +112,38 @@ class ProblemBackends:
         Raises:
             InvalidOperation: the method does not support the problem.
         """
-        definition = compiled.definition
-        self.compiled, self.pool = compiled, WorkspacePool(compiled)
+        self.compiled = compiled
         self.fingerprint_cache: dict[str, str] = {}
         self.chain, self._chain_rejection = make_chain_backend(compiled)
-        self.method_reason = f"{definition.method.title}, selected by the argument `solver`"
-        self._ordered: list[Backend] = [] if self.chain is None else [self.chain]
-        self._ordered.append(SearchBackend(self.pool, definition.method, self.chain))
-        closed_form = self._select_closed_form()
-        if closed_form is not None:
-            self._ordered.append(ClosedFormBackend(self.pool, closed_form))
+        if not compiled.definition.method.is_compiled:
+            for part in Workspace(compiled).parts:
+                compiled.definition.method.check(part)
         self.call: PreparedCall | None = None if self.chain is None else make_prepared_chain_call(self.chain)
         self._calls: dict[tuple[Any, ...], PreparedCall | None] = {}
         if self.chain is None:
             self.call = self.prepared_call({})
 
-    def _select_closed_form(self) -> Any:
-        """Return the closed form that follows a failure, or None; check that the method supports the problem."""
+    @cached_property
+    def pool(self) -> WorkspacePool:
+        """Workspaces of the compiled problem."""
+        return WorkspacePool(self.compiled)
+
+    @cached_property
+    def method_choice(self) -> tuple[Method | None, str]:
+        """The closed form that follows a failure, or None; and a sentence with the reason for the method."""
         definition = self.compiled.definition
-        if not definition.is_auto and definition.method.is_compiled:
-            return None
-        workspace = Workspace(self.compiled)
         if definition.is_auto:
-            closed_form, self.method_reason = select_fallback_method(workspace.parts)
-            return closed_form
-        for part in workspace.parts:
-            definition.method.check(part)
-        return None
+            return select_fallback_method(Workspace(self.compiled).parts)
+        return None, f"{definition.method.title}, selected by the argument `solver`"
+
+    @cached_property
+    def _ordered(self) -> list[Backend]:
+        ordered: list[Backend] = [] if self.chain is None else [self.chain]
+        ordered.append(SearchBackend(self.pool, self.compiled.definition.method, self.chain))
+        closed_form, _ = self.method_choice
+        if closed_form is not None:
+            ordered.append(ClosedFormBackend(self.pool, closed_form))
+        return ordered
 
     def prepared_call(self, changes: dict[str, Any]) -> PreparedCall | None:
         """Return the prepared call of the general kernel for some options, or None."""

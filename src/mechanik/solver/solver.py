@@ -209,7 +209,7 @@ class Solver:
     @property
     def method_reason(self) -> str:
         """Sentence with the reason for this method."""
-        return self._pipeline.backends().method_reason
+        return self._pipeline.backends().method_choice[1]
 
     @property
     def options(self) -> Options:
@@ -256,10 +256,7 @@ class Solver:
             reports.append(
                 BackendReport("collision avoidance", "other solutions of a chain, then the clearances as constraints")
             )
-        calls = backends.call_reports()
-        if self._avoidance is not None:
-            calls = [CallReport(call.call, call.reason or "solutions are checked for collisions") for call in calls]
-        return SolverExplanation(backends.method_reason, tuple(reports), tuple(calls))
+        return SolverExplanation(backends.method_choice[1], tuple(reports), tuple(backends.call_reports()))
 
     def residual(self, q: ArrayLike | None = None, definition: ResidualDefinition = "mechanik") -> Array:
         """Return the stacked residual of all objectives at q, (m,), in m and rad, without weights.

@@ -13,6 +13,7 @@ from random_mechanisms import seeds
 import mechanik as mk
 from mechanik import gallery
 from mechanik.errors import LimitsError, StructureError
+from mechanik.solver.nearest import NEAREST_MAX_WORK
 from mechanik.solver.search.closed_form import closed_form
 from mechanik.spatial import translation
 
@@ -349,7 +350,7 @@ def test_the_search_for_the_nearest_solution_is_bounded_and_says_so():
 
     solver = mk.Solver(arm, [mk.PositionGoal(link, (0.4, 0.2, 0.5)), mk.Custom(impossible)])
     solution = solver.solve(q0=arm.q, nearest=True)
-    assert len(calls) < 120_000  # there were 290,000
+    assert len(calls) < NEAREST_MAX_WORK  # there were 290,000
     assert not solution.success
     assert "ended early and found none" in solution.message
 

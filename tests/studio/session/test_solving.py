@@ -250,7 +250,7 @@ def test_errors_are_reported_in_the_units_of_the_goal_kind() -> None:
                 harness.ask(SetLocked(dof, True))
             harness.rest()
             harness.tick(1.0)
-            off = harness.last(StatusText).text.partition(f"{goal.name} (")[2].partition(")")[0]
+            off = harness.last(StatusText).text.rpartition(f"{goal.name} (")[2].partition(")")[0]
             assert off.endswith(unit), harness.last(StatusText).text
             assert other_unit not in off.replace(unit, "")
 

@@ -18,6 +18,7 @@ from mechanik.collision.collision_meshes import hull_points
 from mechanik.errors import FormatError, InvalidOperation, MechanikError
 from mechanik.model import ConvexMesh, Mechanism, Mesh, ShapeInstance
 from mechanik.model.shapes import is_flat
+from mechanik.objectives.clearance import CLEARANCE_TOLERANCE
 from mechanik.spatial.array import Array
 from mechanik.studio.messages.events import ContactsChanged, Event
 from mechanik.studio.session.edit_state import CollisionSettings
@@ -268,7 +269,10 @@ class CollisionMonitor:
         if isinstance(collider_or_message, str):
             return (), collider_or_message
         q = np.array(snapshot.q)  # `is_free` is fastest with an array that is not read-only
-        return (() if collider_or_message.is_free(q) else collider_or_message.contacts(q)), ""
+        # bodies that avoidance holds in contact are some rounding errors apart, or inside one another
+        if collider_or_message.is_free(q, -CLEARANCE_TOLERANCE):
+            return (), ""
+        return collider_or_message.contacts(q, -CLEARANCE_TOLERANCE), ""
 
 
 def _can_collide(snapshot: CollisionSnapshot) -> bool:
