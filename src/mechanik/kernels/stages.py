@@ -753,8 +753,9 @@ def advance_stage(problem):
     is_unmet = status != CONVERGED and not stages[stage].is_soft_objective
     if is_unmet and state.first_unmet_stage == 0:
         state.first_unmet_stage = stage
+    # a level that is met in the last round may have moved the levels below off their targets, so these follow
     is_last = stage + 1 == problem.stage_count or (
-        state.stage_round == MAX_STAGE_ROUNDS and stage == state.first_unmet_stage
+        state.stage_round == MAX_STAGE_ROUNDS and stage == state.first_unmet_stage and is_unmet
     )
     if is_last and state.has_moved_below and not state.may_abandon and state.stage_round < MAX_STAGE_ROUNDS:
         # lower levels have moved x, and from there the unmet level may come closer to its target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mechanik.kernels.problem_layout import ProblemTables
-from mechanik.kernels.state_layout import CONVERGED, TIMEOUT, SearchReport, StageReport
+from mechanik.kernels.state_layout import CONVERGED, SearchReport, StageReport
 from mechanik.kernels.tables import RecordArray
 from mechanik.spatial.array import Array
 
@@ -115,10 +115,6 @@ class KernelReport:
     def set_status(self, status: float) -> None:
         """Replace the status code of a search that did not succeed."""
         self._report.status = status
-
-    def set_cut_short(self) -> None:
-        """Mark the search as no success, ended by the limit of iterations."""
-        self._report.status, self._report.success = TIMEOUT, False
 
     def set_converged(self) -> None:
         """Mark the search and all of its stages as a success."""

@@ -302,12 +302,3 @@ def fingerprint_settings(compiled: CompiledProblem) -> Any:
     """Return all settings on which the results of a batch depend, besides mechanism, objectives and targets."""
     definition = compiled.definition
     return definition.method, definition.options, definition.is_auto, compiled.bounds, compiled.settings
-
-
-def is_cut_short(compiled: CompiledProblem, options: Options) -> bool:
-    """Return whether the number of iterations may end a search between two levels of priority.
-
-    The kernel may then report a success although the last steps of an upper level moved a lower level off its targets.
-    """
-    levels = {objective.level for objective in compiled.all_objectives if objective.required}
-    return options.max_iterations is not None and len(levels) > 1

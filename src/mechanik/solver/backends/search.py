@@ -12,7 +12,7 @@ from mechanik.errors import InvalidOperation
 from mechanik.kernels.state_layout import CONVERGED, NOT_CLOSED, STOPPED
 from mechanik.solver.backends.backend import Partial
 from mechanik.solver.backends.chain import ChainBackend
-from mechanik.solver.compiled_problem import CompiledProblem, is_cut_short
+from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.fallback import SearchResult, search_from_starts
 from mechanik.solver.methods.least_squares_problem import LeastSquaresProblem
 from mechanik.solver.methods.method import Method
@@ -72,9 +72,6 @@ class SearchProgress:
                 locked_dofs=request.locked_dofs,
             ),
         )
-        if self.success and is_cut_short(request.compiled, request.options) and not solution._holds_at_q():
-            for result in self.results:
-                result.report.set_cut_short()
         # `feasible` is not yet asked about a configuration at which everything holds although no search says so
         was_accepted = self.success and len(self.results) > 0
         if feasible is not None and not was_accepted and solution.success and not bool(feasible(self.q.copy())):
