@@ -342,10 +342,11 @@ class FuzzCase:
             return replace(call, q0=(np.zeros(nq + 1), np.full(nq, np.nan), np.full((1, nq), 0.1))[draw])
         if draw < 6 and call.function != "fresh":
             return replace(call, targets=(np.zeros(5), np.full(3, np.nan), "left")[draw - 3])
-        invalid = (
-            {"lock": "nothing"}, {"limits": {name: (1.0, -1.0)}}, {"steps": 3}, {"max_iterations": -1},
-            {"restarts": 1.5}, {"rng": 3}, {"feasible": 3}, {"callback": "stop"}, {"max_seconds": "soon"},
-        )[rng.integers(9)]  # fmt: skip
+        invalid_options: tuple[dict[str, Any], ...] = (
+            {"lock": "nothing"}, {"limits": {name: (1.0, -1.0)}}, {"rng": 3}, {"steps": 3}, {"max_iterations": -1},
+            {"restarts": 1.5}, {"feasible": 3}, {"callback": "stop"}, {"max_seconds": "soon"},
+        )  # fmt: skip
+        invalid = invalid_options[rng.integers(3 if call.function == "all" else 9)]
         return replace(call, options={**call.options, **invalid})
 
     def _random_start(self, rng: np.random.Generator, goal_q: np.ndarray) -> np.ndarray | None:

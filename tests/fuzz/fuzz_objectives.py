@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy_poses import NumpyPoses
@@ -49,6 +49,7 @@ class Setting:
         size: m; of the mechanism.
         max_level: largest level.
         has_soft: whether objectives may be soft.
+        poses_at_last_q: poses of all links, by the last q.
     """
 
     mechanism: mk.Mechanism
@@ -57,10 +58,15 @@ class Setting:
     size: float
     max_level: int
     has_soft: bool
+    poses_at_last_q: dict[bytes, dict[str, np.ndarray]] = field(default_factory=dict)
 
     def pose(self, link: str, q: np.ndarray, relative_to: str | None = None) -> np.ndarray:
         """Return the pose (4, 4) of a link at q (nq,), relative to the world or to another link."""
-        poses = self.numpy_poses.poses(q[None])
+        key = q.tobytes()
+        if key not in self.poses_at_last_q:
+            self.poses_at_last_q.clear()
+            self.poses_at_last_q[key] = self.numpy_poses.poses(q[None])
+        poses = self.poses_at_last_q[key]
         X = poses[link][0]
         return X if relative_to is None else np.linalg.inv(poses[relative_to][0]) @ X
 

@@ -99,15 +99,25 @@ class Verifier:
         worst = np.zeros(len(q))
         for objective in objectives:
             if objective.required:
-                for error, tolerance, unit in zip(
+                for error, tolerance, rounding in zip(
                     self.errors(objective, q, poses),
                     (objective.tolerance, objective.angle_tolerance),
-                    (self.size, 1.0),
+                    self.rounding(objective, poses),
                     strict=True,
                 ):
-                    is_near = np.abs(error - tolerance) <= ROUNDING * unit + 1e-6 * tolerance
+                    is_near = np.abs(error - tolerance) <= rounding + 1e-6 * tolerance
                     worst = np.maximum(worst, np.where(is_near, 1.0, error / tolerance))
         return worst
+
+    def rounding(self, objective: mk.Objective, poses: Mapping[str, np.ndarray]) -> Errors:
+        """Return bounds of the rounding errors of `errors`; large for the direction to a target at the eye itself."""
+        count = len(next(iter(poses.values())))
+        position, rotation = np.full(count, ROUNDING * self.size), np.full(count, ROUNDING)
+        if isinstance(objective, mk.LookAt):
+            X = self._relative(objective, poses, count)[0]
+            distance = np.linalg.norm(objective.target - _apply(X, objective.eye), axis=-1)
+            rotation += 0.01 * ROUNDING * self.size / np.maximum(distance, 1e-300)
+        return position, rotation
 
     def _frame(self, link: str | None, poses: Mapping[str, np.ndarray], count: int) -> np.ndarray:
         return np.broadcast_to(np.eye(4), (count, 4, 4)) if link is None else poses[link]

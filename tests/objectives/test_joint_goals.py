@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from objective_mechanisms import arm, mixed_mechanism
 from random_mechanisms import mechanisms, random_turn, seeds
 
+import mechanik as mk
 from mechanik import Builder
 from mechanik.errors import (
     CouplingError,
@@ -84,6 +85,26 @@ def test_values_of_a_mimic_joint_and_its_leader_must_agree():
     assert len(JointValues({"gear": 1.3, "turn": -0.5}).relations(mechanism)) == 1
     with pytest.raises(ObjectiveError, match="contradict each other"):
         JointValues({"gear": 1.3, "turn": 0.5}).relations(mechanism)
+
+
+@pytest.mark.parametrize("ratio", [2.0, -0.5, 0.75, 0.582987])
+def test_values_of_a_mimic_joint_and_its_leader_are_met_at_once_after_full_turns(ratio):
+    # 0.582987: solved at a turn of the leader where the mimic joint was off by 3.7 rad
+    builder = Builder()
+    builder.revolute("leader", "base", "a")
+    builder.revolute("follower", "a", "b")
+    builder.couple("follower", "leader", ratio=ratio, offset=0.1)
+    mechanism = builder.build()
+    for values in ({"leader": 0.4, "follower": 0.4 * ratio + 0.1}, {"follower": 0.4 * ratio + 0.1, "leader": 0.4}):
+        goal = JointValues(values)
+        for start in np.linspace(-40.0, 40.0, 23):
+            solution = mk.solve(mechanism, goal, q0=[start], restarts=0)
+            assert solution.success
+            leader = solution.q[0]
+            assert abs(math.remainder(leader - 0.4, REVOLUTION)) < 1e-6
+            assert abs(math.remainder(ratio * (leader - 0.4), REVOLUTION)) < 1e-5
+        if ratio != 0.582987:  # equivalent values are used: some are near each start
+            assert np.abs(solution.q - start).max() <= 4 * math.pi + 1e-6
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.floats(-20, 20), st.floats(0, 20))

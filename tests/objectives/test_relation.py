@@ -425,3 +425,19 @@ def test_relations_at_many_configurations_are_those_at_each(kind, mechanism, see
         np.testing.assert_allclose(values[k], values_of_one, atol=1e-12)
         np.testing.assert_allclose(J[k], J_of_one, atol=1e-12)
     assert evaluate_relations(mechanism, relation, q[:0])[1].shape == (0, BETWEEN_FRAMES[kind], mechanism.nv)
+
+
+@given(mechanisms, seeds, st.booleans())
+@settings(max_examples=20)
+def test_centres_of_mass_at_many_configurations_are_those_at_each(mechanism, seed, in_world):
+    rng = np.random.default_rng(seed)
+    masses = tuple((link, float(rng.uniform(0.1, 3)), rng.uniform(-1, 1, 3)) for link in mechanism.links)
+    a = None if in_world else list(mechanism.links)[-1]
+    relation = Relation(RelationKind.CENTRE_OF_MASS, (2, 0), a, None, random_frame(rng), masses=masses)
+    q = mechanism.random(rng, 4)
+    values, J = evaluate_relations(mechanism, relation, q)
+    for k, configuration in enumerate(q):
+        values_of_one, J_of_one = evaluate_relation(mechanism, relation, configuration)
+        np.testing.assert_allclose(values[k], values_of_one, atol=1e-12)
+        np.testing.assert_allclose(J[k], J_of_one, atol=1e-12)
+    assert evaluate_relations(mechanism, relation, q[:0])[1].shape == (0, 2, mechanism.nv)

@@ -119,14 +119,10 @@ class Custom(Objective):
                 shape = f"({size}, {mechanism.nv})"
                 raise ObjectiveError(f"{self._label}: its jacobian returned the shape {J.shape}, not {shape}")
             return J
-        J = np.empty((size, mechanism.nv))
-        for k, unit_vector in enumerate(np.eye(mechanism.nv)):
-            value_after, value_before = (
-                self._value_at(mechanism, mechanism.integrate(q, sign * self.step * unit_vector), size)
-                for sign in (1.0, -1.0)
-            )
-            J[:, k] = (value_after - value_before) / (2.0 * self.step)
-        return J
+        steps = self.step * np.eye(mechanism.nv)
+        ends = mechanism.integrate(np.broadcast_to(q, (2 * mechanism.nv, len(q))), np.concatenate([steps, -steps]))
+        values = np.array([self._value_at(mechanism, end, size) for end in ends]).reshape(2, mechanism.nv, size)
+        return np.ascontiguousarray((values[0] - values[1]).T) / (2.0 * self.step)
 
     def _call(self, function: ConfigurationFunction, role: str, mechanism: Mechanism, q: Array) -> Array:
         try:

@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Literal, Self, Unpack
 
@@ -29,6 +30,11 @@ from mechanik.objectives.target_spec import TargetSpec
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.validation import as_number, as_quaternion, format_count, read_only
+
+MAX_PERIOD_MULTIPLE = 1000
+"""Largest multiple of a period that is a common period of two targets."""
+PERIOD_TOLERANCE = 1e-13
+"""Largest relative difference of two multiples of periods that count as equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +116,10 @@ def joint_targets_by_name(
                     f"{_values_text(earlier_value)} and to {_values_text(value)}"
                     f"{_mimic_note(earlier_name, name, dof_name)}"
                 )
-            if dof_name in targets:  # new values may contradict each other, so they need this check
-                target = replace(target, relation=replace(target.relation, target_writes=None))
+            if dof_name in targets:
+                period = _common_period(targets[dof_name].period, target.period)
+                # without target_writes, since new values may contradict each other and need this check
+                target = replace(target, relation=replace(target.relation, target_writes=None), period=period)
             targets[dof_name] = target
             name_by_dof[dof_name] = name
     return tuple(targets.values())
@@ -269,6 +277,15 @@ def _check_size(numbers: Array, size: int, joint: Joint) -> Array:
 def _have_same_value(target: JointTarget, other_target: JointTarget) -> bool:
     a, b = target.relation.target, other_target.relation.target
     return a.shape == b.shape and bool(np.abs(a - b).max() < 1e-9)
+
+
+def _common_period(period: float, other_period: float) -> float:
+    """Return the smallest common multiple of two periods; infinite if they are (nearly) incommensurable."""
+    if not (math.isfinite(period) and math.isfinite(other_period)):
+        return math.inf
+    ratio = Fraction(period / other_period).limit_denominator(MAX_PERIOD_MULTIPLE)
+    is_exact = ratio > 0 and abs(period / other_period / float(ratio) - 1.0) < PERIOD_TOLERANCE
+    return period * ratio.denominator if is_exact else math.inf
 
 
 def _mimic_note(earlier_name: str, name: str, dof_name: str) -> str:

@@ -36,7 +36,7 @@ from mechanik.errors import DoFError, ShapeError, StructureError, UnknownName
 from mechanik.kernels.nodes import FIRST_V, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
 from mechanik.model import Mechanism
 from mechanik.objectives.terrain import Terrain
-from mechanik.spatial import quaternion, rotation
+from mechanik.spatial import quaternion, rotation, translation
 from mechanik.spatial.array import Array, ArrayLike
 from mechanik.value_object import ValueObject
 
@@ -217,6 +217,8 @@ def evaluate_relation(mechanism: Mechanism, relation: Relation, q: ArrayLike) ->
 
 def is_evaluated_together(relation: Relation) -> bool:
     """Return whether `evaluate_relations` computes a relation for all configurations together."""
+    if relation.kind is RelationKind.CENTRE_OF_MASS:
+        return True
     is_fixed = relation.a is None and relation.b is None
     return relation.kind in (RelationKind.POSE, RelationKind.COSINE) and relation.world_axes is None and not is_fixed
 
@@ -224,7 +226,8 @@ def is_evaluated_together(relation: Relation) -> bool:
 def evaluate_relations(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
     """Evaluate a relation at many configurations q (K, nq): values (K, rows), and Jacobians (K, rows, nv).
 
-    Poses and cosines in the axes of frame A are computed for all configurations together, other relations one by one.
+    Poses and cosines in the axes of frame A, and centres of mass, are computed for all configurations together, other
+    relations one by one.
     """
     if not is_evaluated_together(relation) or not len(q):
         results = [evaluate_relation(mechanism, relation, configuration) for configuration in q]
@@ -233,12 +236,16 @@ def evaluate_relations(mechanism: Mechanism, relation: Relation, q: Array) -> tu
             np.array([values for values, _ in results]).reshape(len(q), rows),
             np.array([J for _, J in results]).reshape(len(q), rows, mechanism.nv),
         )
+    rows = list(relation.rows)
+    if relation.kind is RelationKind.CENTRE_OF_MASS:
+        values, J = _evaluate_centre_of_mass(mechanism, relation, q)
+        return values[:, rows], J[:, rows]
     A, B, J_linear, J_angular = _relative_motion(mechanism, relation, q)
-    R_A_world, rows = np.swapaxes(A.R, -1, -2), list(relation.rows)
+    R_A_world = np.swapaxes(A.R, -1, -2)
     if relation.kind is RelationKind.COSINE:
         u = (R_A_world @ B.R[..., 2:])[..., 0]
         return u[..., 2:], _rotated_axis_jacobian(J_angular, u)[..., 2:, :]
-    p = (R_A_world @ (B.p - A.p)[..., None])[..., 0]
+    p = _relative_position(A, B)
     if max(rows) < 3:
         return p[:, rows], J_linear[:, rows]
     rotation_vector = rotation.log(R_A_world @ B.R)
@@ -293,15 +300,22 @@ def _frame_in_world(mechanism: Mechanism, link: str | None, X_link_frame: Array,
 def _relative_motion(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[_Frame, _Frame, Array, Array]:
     """Return A, B, and the linear and angular Jacobian (..., 3, nv) of B relative to A, in the axes of A."""
     A, B = (_frame_in_world(mechanism, *end, q) for end in ((relation.a, relation.X_a), (relation.b, relation.X_b)))
+    J_linear, J_angular = _relative_jacobians(A, B)
+    mask = _relative_dof_mask(mechanism, relation.a, relation.b)
+    return A, B, np.where(mask, J_linear, 0.0), np.where(mask, J_angular, 0.0)
+
+
+def _relative_position(A: _Frame, B: _Frame) -> Array:
+    """Return the origin of B (..., 3) in the axes of A."""
+    return np.asarray((np.swapaxes(A.R, -1, -2) @ (B.p - A.p)[..., None])[..., 0])
+
+
+def _relative_jacobians(A: _Frame, B: _Frame) -> tuple[Array, Array]:
+    """Return the linear and angular Jacobian (..., 3, nv) of B relative to A, in the axes of A."""
     # Jacobian of the origin of B if B were fixed to A
     J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (B.p - A.p)[..., None], axis=-2)
-    R_A_world, is_relative_dof = np.swapaxes(A.R, -1, -2), _relative_dof_mask(mechanism, relation.a, relation.b)
-    return (
-        A,
-        B,
-        np.where(is_relative_dof, R_A_world @ (B.J_linear - J_fixed_to_a), 0.0),
-        np.where(is_relative_dof, R_A_world @ (B.J_angular - A.J_angular), 0.0),
-    )
+    R_A_world = np.swapaxes(A.R, -1, -2)
+    return R_A_world @ (B.J_linear - J_fixed_to_a), R_A_world @ (B.J_angular - A.J_angular)
 
 
 def _relative_dof_mask(mechanism: Mechanism, a: str | None, b: str | None) -> npt.NDArray[np.bool_]:
@@ -400,18 +414,17 @@ def _rotated_axis_jacobian(J_angular: Array, u: Array) -> Array:
 
 
 def _evaluate_centre_of_mass(mechanism: Mechanism, relation: Relation, q: Array) -> tuple[Array, Array]:
+    """Return the centre of mass (..., 3) in frame A, and its Jacobian (..., 3, nv), at q (..., nq)."""
     A = _frame_in_world(mechanism, relation.a, relation.X_a, q)
     total_mass = sum(mass for _, mass, _ in relation.masses)
     if not total_mass > 0.0:
         raise StructureError("a centre of mass needs links with a mass above zero")
-    centre, J = np.zeros(3), np.zeros((3, mechanism.nv))
+    centre, J = np.zeros((*q.shape[:-1], 3)), np.zeros((*q.shape[:-1], 3, mechanism.nv))
     for link, mass, p_link in relation.masses:
-        X = mechanism.pose(link, q)
-        p_A = A.R.T @ (X[:3, :3] @ p_link + X[:3, 3] - A.p)
-        J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (A.R @ p_A)[:, None], axis=0)
-        J_link = A.R.T @ (mechanism.jacobian(link, q, p_link)[:3] - J_fixed_to_a)
-        centre += mass / total_mass * p_A
-        J += mass / total_mass * np.where(_relative_dof_mask(mechanism, relation.a, link), J_link, 0.0)
+        B = _frame_in_world(mechanism, link, translation(p_link), q)
+        share = mass / total_mass
+        centre += share * _relative_position(A, B)
+        J += share * np.where(_relative_dof_mask(mechanism, relation.a, link), _relative_jacobians(A, B)[0], 0.0)
     return centre, J
 
 

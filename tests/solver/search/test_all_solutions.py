@@ -175,6 +175,20 @@ def test_locked_and_uninvolved_joints_stay():
     assert angle_difference(again.q[:, None], solutions.q).min(axis=1).max() < 1e-6
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_locked_joints_outside_their_limits_stay(seed):
+    # the point of a self-motion nearest to q0 had both locked joints at their limits
+    arm, rng = gallery.scara(), np.random.default_rng(seed)
+    q = np.array([2.2486, rng.uniform(-2, 2), 0.9609, rng.uniform(-3, 3)])
+    assert (q[[0, 2]] > arm.space.upper[[0, 2]]).all()
+    goal = mk.InCone("tool", axis=(-0.3144, 0.7954, -0.5181), direction=(0.5597, -0.0162, 0.6361), angle=1.31)
+    solver = mk.Solver(arm, goal, lock=["shoulder", "quill"])
+    assert (solve_all(solver, None, q).q[:, [0, 2]] == q[[0, 2]]).all()
+    nearest = solver.solve(q0=q, nearest=True)
+    assert nearest.success
+    assert (nearest.q[[0, 2]] == q[[0, 2]]).all()
+
+
 def test_a_joint_that_rotates_the_goal_about_its_own_point_stays():
     arm = gallery.ur5()
     q = arm.random(np.random.default_rng(9))

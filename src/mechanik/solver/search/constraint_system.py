@@ -234,6 +234,12 @@ class ConstraintSystem:
             unwrapped_q[:, k] = np.where(is_inside[:, None], clipped_values, unwrapped_q[:, k])
         return unwrapped_q, is_inside
 
+    def clip(self, q: Array) -> Array:
+        """Return the configurations `q` (K, nq) with the moving scalar values inside the limits."""
+        k, clipped_q = self._scalar_columns, q.copy()
+        clipped_q[:, k] = np.clip(q[:, k], self.lower[k], self.upper[k])
+        return clipped_q
+
     def are_equivalent(self, q: Array, shifted_q: Array) -> Mask:
         """Return whether joint constraints and custom objectives are the same after shifts by full rotations.
 
@@ -312,7 +318,7 @@ class ConstraintSystem:
         outside_indices = np.flatnonzero((error < RESIDUAL_TOLERANCE) & ~is_inside)
         if len(outside_indices):
             unwrapped_q, _ = self.unwrap(q[outside_indices], near)
-            clipped_q = np.clip(polished_q[outside_indices], self.lower, self.upper)
+            clipped_q = self.clip(polished_q[outside_indices])
             is_fixed = np.zeros((len(outside_indices), self.n), dtype=np.bool_)
             is_scalar = self.columns >= 0
             is_fixed[:, is_scalar] = (clipped_q != polished_q[outside_indices])[:, self._scalar_columns]
@@ -447,6 +453,8 @@ def _work_of(relation: Relation) -> float:
     """Return the work of evaluating a relation for a configuration."""
     if relation.kind is RelationKind.FUNCTION:
         return FUNCTION_WORK
+    if relation.kind is RelationKind.CENTRE_OF_MASS:
+        return float(len(relation.masses))
     return 1.0 if is_evaluated_together(relation) else ONE_BY_ONE_WORK
 
 

@@ -515,6 +515,4 @@ def _step_within_limits(constraints: ConstraintSystem, q: Array, v: Array) -> tu
     fraction = np.minimum(1.0, max_fraction.min(axis=1, initial=np.inf))
     q_end = constraints.step(q, fraction[:, None] * v / constraints.unit)
     is_at_lower, is_at_upper = _at_limits(constraints, q_end)
-    return np.clip(q_end, constraints.lower, constraints.upper), (max_fraction <= fraction[:, None]) & (
-        is_at_lower | is_at_upper
-    )
+    return constraints.clip(q_end), (max_fraction <= fraction[:, None]) & (is_at_lower | is_at_upper)

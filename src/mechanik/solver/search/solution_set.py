@@ -316,7 +316,7 @@ def projected_straight_path(constraints: ConstraintSystem, a: Array, b: Array) -
         step = (CURVE_SPACING / distance) * remaining_step
         next_q, error = constraints.project(constraints.step(q[None], step[None]))
         if not is_within_limits(constraints, next_q)[0]:
-            clipped_q = np.clip(next_q, constraints.lower, constraints.upper)
+            clipped_q = constraints.clip(next_q)
             is_at_limit = np.where(constraints.columns >= 0, (clipped_q != next_q)[:, constraints.columns], False)
             next_q, error = constraints.project(clipped_q, is_at_limit)
         is_small_step = step_length(_difference(constraints, q, next_q[0])) < 2 * CURVE_SPACING
