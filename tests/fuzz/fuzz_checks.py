@@ -176,7 +176,7 @@ class _AnswerCheck:
         targets = self.call.targets
         if targets is None:
             return tuple(objectives)
-        if isinstance(targets, dict) and {item.name for item in objectives} & set(targets):
+        if isinstance(targets, dict) and (not targets or {item.name for item in objectives} & set(targets)):
             targets = [targets.get(item.name) for item in objectives]
         elif len(objectives) == 1 and "rest" not in self.case.solver_options:
             targets = [targets]

@@ -313,7 +313,7 @@ def _relative_position(A: _Frame, B: _Frame) -> Array:
 def _relative_jacobians(A: _Frame, B: _Frame) -> tuple[Array, Array]:
     """Return the linear and angular Jacobian (..., 3, nv) of B relative to A, in the axes of A."""
     # Jacobian of the origin of B if B were fixed to A
-    J_fixed_to_a = A.J_linear + np.cross(A.J_angular, (B.p - A.p)[..., None], axis=-2)
+    J_fixed_to_a = A.J_linear - rotation.hat(B.p - A.p) @ A.J_angular
     R_A_world = np.swapaxes(A.R, -1, -2)
     return R_A_world @ (B.J_linear - J_fixed_to_a), R_A_world @ (B.J_angular - A.J_angular)
 
@@ -407,7 +407,7 @@ def _tilt(u: Array) -> tuple[Array, Array]:
 
 def _rotated_axis_jacobian(J_angular: Array, u: Array) -> Array:
     """Return the Jacobian (..., 3, nv) of a vector u (..., 3) that rotates with the angular Jacobian (..., 3, nv)."""
-    return np.cross(J_angular, u[..., None], axis=-2)
+    return -rotation.hat(u) @ J_angular
 
 
 # ---- other relations ----------------------------------------------------------------------------

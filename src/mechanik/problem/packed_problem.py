@@ -206,10 +206,6 @@ class PackedProblem:
         column = int(tables.block_columns[block.first_column + tables.slacks[block.first_row].column])
         return tables.first_entry(ProblemTables.lower) + column, tables.first_entry(ProblemTables.upper) + column
 
-    def number_view(self, index: int) -> Array:
-        """Return the number at an index of `floats`, see `target_index`, as a view (1,)."""
-        return self.floats[index : index + 1]
-
     def write_target_numbers(self, numbers: Iterable[tuple[int, float]]) -> None:
         """Write single target numbers; each has an index in `floats`, see `target_index`."""
         for index, value in numbers:

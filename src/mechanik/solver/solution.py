@@ -110,6 +110,7 @@ class SolutionDetails:
     """Data of a solution that most calls do not have.
 
     Attributes:
+        bounds: lower and upper limits of this call, (nq,) each; None: the limits of the compiled problem.
         history: error after each iteration, as in `Iterate.error`, (k,); None if not requested.
         is_rejected: whether `feasible` rejected every solution.
         subproblem_seconds: time of each subproblem, s; empty if not measured.
@@ -119,6 +120,7 @@ class SolutionDetails:
         note: what the message says in addition.
     """
 
+    bounds: tuple[Array, Array] | None = None
     history: Array | None = None
     is_rejected: bool = False
     subproblem_seconds: tuple[float, ...] = ()
@@ -172,7 +174,6 @@ class Solution:
         reports: the kernel report of each subproblem, or the bytes of its table, which are copied faster; or, for a
             chain that was solved, the return code of the chain kernel.
         seconds: time from the call to the result, s.
-        bounds: lower and upper limits of this call, (nq,) each. None: the limits of the compiled problem.
         details: all else.
 
     Example:
@@ -184,7 +185,7 @@ class Solution:
         1.0
     """
 
-    __slots__ = ("_bounds", "_compiled", "_details", "_is_verified", "_objectives_source", "_report", "q", "seconds")
+    __slots__ = ("_compiled", "_details", "_is_verified", "_objectives_source", "_report", "q", "seconds")
 
     def __init__(
         self,
@@ -193,13 +194,12 @@ class Solution:
         q: Array,
         reports: tuple[KernelReport | bytes, ...] | int,
         seconds: float,
-        bounds: tuple[Array, Array] | None = None,
         details: SolutionDetails = NO_DETAILS,
     ) -> None:
         self._compiled, self._objectives_source, self._report = compiled, objectives, reports
         # a clock may run backwards between cores; `max` would take 0.1 us more, of the 3 us of a short call
         self.q, self.seconds = q, seconds if seconds > 0.0 else 0.0
-        self._bounds, self._details, self._is_verified = bounds, details, False
+        self._details, self._is_verified = details, False
 
     @property
     def history(self) -> Array | None:
@@ -218,7 +218,7 @@ class Solution:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Solution, (
-            self._compiled, self.objectives, self.q, self._kernel_reports, self.seconds, self._bounds, self._details,
+            self._compiled, self.objectives, self.q, self._kernel_reports, self.seconds, self._details,
         )  # fmt: skip
 
     def __eq__(self, value: object) -> bool:
@@ -235,6 +235,11 @@ class Solution:
     def _add_details(self, **changes: Any) -> None:
         """Replace fields of the details; for solvers."""
         self._details = replace(self._details, **changes)
+
+    @property
+    def _bounds(self) -> tuple[Array, Array]:
+        """Lower and upper limits of the call, (nq,) each."""
+        return self._details.bounds or self._compiled.bounds
 
     @property
     def _kernel_reports(self) -> tuple[KernelReport, ...]:
@@ -459,8 +464,7 @@ class Solution:
             return {}
         from mechanik.solver.reach_limits import reasons_out_of_reach
 
-        bounds = self._compiled.bounds if self._bounds is None else self._bounds
-        reasons = reasons_out_of_reach(self.mechanism, self.objectives, self.q, bounds, self.moving_dofs)
+        reasons = reasons_out_of_reach(self.mechanism, self.objectives, self.q, self._bounds, self.moving_dofs)
         names = self.names
         return {names[k]: reason for k, reason in reasons.items() if names[k] in unmet_names}
 
@@ -513,7 +517,7 @@ class Solution:
         its cone.
         """
         space = self.mechanism.space
-        lower, upper = self._compiled.bounds if self._bounds is None else self._bounds
+        lower, upper = self._bounds
         limits: dict[str, str] = {}
         for name, value, low, high in zip(space.q_names, self.q, lower, upper, strict=True):
             if low < high and value <= low + LIMIT_TOLERANCE:
@@ -531,7 +535,7 @@ class Solution:
     def outside_limits(self) -> tuple[str, ...]:
         """Names of dofs outside their limits that no objective or loop moves, so that they stay at their start."""
         space = self.mechanism.space
-        lower, upper = self._compiled.bounds if self._bounds is None else self._bounds
+        lower, upper = self._bounds
         names: list[str] = []
         for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
             is_inside = lower[k] - LIMIT_TOLERANCE <= self.q[k] <= upper[k] + LIMIT_TOLERANCE
@@ -616,7 +620,7 @@ class Solution:
     def _violated_limits(self) -> tuple[str, ...]:
         """Return the names of moving dofs outside their limits, and of joints outside their cone or closing limits."""
         space, moving_dofs = self.mechanism.space, self.moving_dofs
-        lower, upper = self._compiled.bounds if self._bounds is None else self._bounds
+        lower, upper = self._bounds
         names = [
             space.q_names[k]
             for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True)

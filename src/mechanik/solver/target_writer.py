@@ -186,14 +186,6 @@ class SingleNumber:
     upper: float
     half_period: float
 
-    def read(self, target: Any, q0: Array) -> float | None:
-        """Return a target that is already the equivalent value inside the limits nearest to q0 (nq,), else None."""
-        if type(target) is dict and len(target) == 1:  # type: ignore[arg-type]
-            target = target.get(self.name)  # type: ignore[union-attr]
-        if not isinstance(target, float) or not self.lower <= target <= self.upper:
-            return None
-        return target if abs(target - q0[self.reference]) <= self.half_period else None
-
 
 class TargetWriter:
     """Collects the numbers of all targets of a call, and writes them into the tables of each subproblem.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,12 +18,18 @@ from mechanik.kernels.state_layout import DONE
 from mechanik.model.configuration_space import normalize_quaternions
 from mechanik.problem import KernelOptions, PackedProblem, Subproblem
 from mechanik.problem.kernel_report import SUCCESS_INDEX
-from mechanik.solver.backends.backend import PreparedCall, as_start
+from mechanik.solver.backends.backend import Partial, PreparedCall, as_start
 from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.kernel_driver import NO_STARTS, NO_TARGET, descent_kernel
 from mechanik.solver.options import Options
 from mechanik.solver.solution import Solution
-from mechanik.solver.target_writer import TargetWriter, WriteTable, make_target_writer, write_targets_kernel
+from mechanik.solver.target_writer import (
+    SingleNumber,
+    TargetWriter,
+    WriteTable,
+    make_target_writer,
+    write_targets_kernel,
+)
 from mechanik.spatial.array import Array
 
 MIN_QUATERNION_NORM2 = 1e-6
@@ -125,12 +132,10 @@ def _prepared_call(
     perf_counter, pack = time.perf_counter, writer.pack
     # a single target stays as the caller gives it, since the solution rarely needs the numbers
     single_shape = writer.slices[0].shape if len(writer.slices) == 1 else None
-    single_number = writer.single_number()
-    slot = 0 if single_number is None else single_number.slot  # a workspace of several targets does not use it
 
     def make_workspaces() -> list[_Workspace]:
         return [
-            _Workspace.of(subproblem, table, kernel_options, takes_pose_argument, slot)
+            _Workspace.of(subproblem, table, kernel_options, takes_pose_argument)
             for subproblem, table in zip(subproblems, writer.tables, strict=True)
         ]
 
@@ -142,21 +147,16 @@ def _prepared_call(
                 return None
         if has_fixed_quaternions and not fixed_quaternions.are_valid(q0):
             return None
-        number = None if single_number is None else single_number.read(targets, q0)
-        values, is_single = None, False
-        if number is None:
-            is_single = type(targets) is array and targets.shape == single_shape and targets.dtype is float64
-            values = targets.ravel() if is_single else pack(targets)
-            if values is None:
-                return None
+        is_single = type(targets) is array and targets.shape == single_shape and targets.dtype is float64
+        values = targets.ravel() if is_single else pack(targets)
+        if values is None:
+            return None
         try:
             workspaces = pool.pop()
         except IndexError:
             workspaces = make_workspaces()
         argument: Array = NO_TARGET
-        if values is None:
-            workspaces[0].number.fill(number)
-        elif takes_pose_argument:
+        if takes_pose_argument:
             argument = targets if is_single else values.reshape(4, 4)
         else:
             write = write_targets_kernel.write_targets
@@ -178,7 +178,7 @@ def _prepared_call(
                 code = search(work.ints, work.floats, argument, q, NO_STARTS, next_q)
             except TypeError:  # not a contiguous array of float64
                 code = NOT_STARTED
-            if code != DONE or not (work.report_table.item(SUCCESS_INDEX) or may_return_failure):
+            if code != DONE or not (work.report_view[SUCCESS_INDEX] or may_return_failure):
                 pool.append(workspaces)
                 return None
             reports.append(work.report_table.tobytes())
@@ -186,10 +186,65 @@ def _prepared_call(
         pool.append(workspaces)
         if has_fixed_quaternions:
             fixed_quaternions.normalize(q)
-        source: Any = number
-        if values is not None:
-            source = values.tobytes() if is_single else partial(writer.objectives, objectives, values)
+        source: Any = values.tobytes() if is_single else partial(writer.objectives, objectives, values)
         return Solution(compiled, source, q, tuple(reports), perf_counter() - start_time)
+
+    number = writer.single_number()
+    if number is None or has_fixed_quaternions:
+        return call
+    return _prepared_number_call(compiled, number, call, make_workspaces, may_return_failure)
+
+
+def _prepared_number_call(
+    compiled: CompiledProblem,
+    number: SingleNumber,
+    general_call: PreparedCall,
+    make_workspaces: Callable[[], list[_Workspace]],
+    may_return_failure: bool,
+) -> PreparedCall:
+    """Make the function for calls with a joint value as the only target, without any work that it does not need.
+
+    Args:
+        compiled: the compiled problem.
+        number: the target.
+        general_call: takes targets and starts in all other forms.
+        make_workspaces: makes the workspace of the only subproblem.
+        may_return_failure: whether a failure of the first start is the result of the call.
+    """
+    q_shape = (compiled.mechanism.nq,)
+    name, slot, reference, half_period = number.name, number.slot, number.reference, number.half_period
+    lower, upper = number.lower, number.upper
+    pool: list[_Workspace] = []
+    array, empty, perf_counter = np.ndarray, np.empty, time.perf_counter
+
+    def call(targets: Any, q0: Any) -> Solution | Partial | None:
+        start_time = perf_counter()
+        target: Any = targets
+        if type(targets) is dict and len(targets) == 1:  # type: ignore[arg-type]
+            target = targets.get(name)  # type: ignore[union-attr]
+        if not isinstance(target, float) or not lower <= target <= upper or type(q0) is not array:
+            return general_call(targets, q0)
+        # the target is the angle that is meant only if it is, of its equivalents, nearest to the start
+        if q0.shape != q_shape or not -half_period <= target - q0.item(reference) <= half_period:
+            return general_call(targets, q0)
+        try:
+            work = pool.pop()
+        except IndexError:
+            (work,) = make_workspaces()
+        work.float_view[slot] = target
+        if work.extra_state is not None:
+            work.extra_state.fill(0.0)
+        q = empty(q_shape)
+        try:
+            code = descent_kernel.search(work.ints, work.floats, NO_TARGET, q0, NO_STARTS, q)
+        except TypeError:  # not a contiguous array of float64
+            code = NOT_STARTED
+        if code != DONE or not (work.report_view[SUCCESS_INDEX] or may_return_failure):
+            pool.append(work)
+            return None
+        reports = (work.report_table.tobytes(),)
+        pool.append(work)
+        return Solution(compiled, target, q, reports, perf_counter() - start_time)
 
     return call
 
@@ -199,22 +254,25 @@ NOT_STARTED = -1
 
 
 class _Workspace:
-    """Memory of a prepared call for one subproblem: the tables, what targets write there, and views of the results."""
+    """Memory of a prepared call for one subproblem: the tables, what targets write there, and the report."""
 
-    __slots__ = ("constants", "extra_state", "floats", "ints", "number", "report_table", "table")
+    __slots__ = ("constants", "extra_state", "float_view", "floats", "ints", "report_table", "report_view", "table")
 
-    def __init__(self, packed: PackedProblem, table: WriteTable, slot: int) -> None:
+    def __init__(self, packed: PackedProblem, table: WriteTable) -> None:
         self.ints, self.floats, self.report_table = packed.ints, packed.floats, packed.report.table
-        self.table, self.constants, self.number = table.table, table.constants, packed.number_view(slot)
+        # a number of a memory view takes half as long to read or write as one of an array
+        self.float_view: Any = self.floats.data
+        self.report_view: Any = self.report_table.data
+        self.table, self.constants = table.table, table.constants
         self.extra_state = packed.extra_state if len(packed.extra_state) else None
 
     @staticmethod
     def of(
-        subproblem: Subproblem, table: WriteTable, kernel_options: KernelOptions, takes_pose_argument: bool, slot: int
+        subproblem: Subproblem, table: WriteTable, kernel_options: KernelOptions, takes_pose_argument: bool
     ) -> _Workspace:
         """Copy the tables of a subproblem and write the options."""
         packed = subproblem.packed.copy()
         packed.set_options(kernel_options)
         if takes_pose_argument:
             packed.set_target_block(subproblem.owners.index(0))
-        return _Workspace(packed, table, slot)
+        return _Workspace(packed, table)

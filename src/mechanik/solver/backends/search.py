@@ -64,8 +64,8 @@ class SearchProgress:
             self.q,
             tuple(result.report for result in self.results),
             time.perf_counter() - request.start_time,
-            request.bounds,
             SolutionDetails(
+                bounds=request.bounds,
                 history=None if history is None else np.array(history),
                 is_rejected=any(result.is_rejected for result in self.results),
                 subproblem_seconds=tuple(max(0.0, seconds) for seconds in self.seconds),
