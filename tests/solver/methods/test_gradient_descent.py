@@ -90,7 +90,7 @@ shown = []
 
 
 def problem_at(mechanism, goals, q):
-    mk.Solver(mechanism, goals, solver=Stands(gradient="differences")).solve(q0=q)
+    mk.Solver(mechanism, goals, solver=Stands(gradient="differences"), max_iterations=1).solve(q0=q)
     return shown.pop()
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mechanik.errors import InvalidOperation
-from mechanik.kernels.state_layout import CONVERGED, NOT_CLOSED, STOPPED
+from mechanik.kernels.state_layout import CONVERGED, DIVERGED, NOT_CLOSED, STOPPED
 from mechanik.solver.backends.backend import Partial
 from mechanik.solver.backends.chain import ChainBackend
 from mechanik.solver.compiled_problem import CompiledProblem
@@ -165,16 +165,20 @@ class ClosedFormBackend:
 def search_part(request: ResolvedRequest, part: LeastSquaresProblem, q: Array) -> SearchResult:
     """Search one subproblem from q (nq,) and from the restarts; without success, end at the closest configuration.
 
-    In a very small or very large mechanism, compiled methods search with rows in units of the mechanism. The closest
-    configuration is that with the lowest cost in m and rad, so they continue with rows in these units.
+    Methods written in Python search with rows in units of the mechanism, and so do compiled methods in a very small or
+    very large mechanism: more targets are reached. The closest configuration is that with the lowest cost in m and rad,
+    so methods that descend continue with rows in these units: compiled methods with the iterations that are left, the
+    others if the caller limits neither iterations nor time.
     """
     result = _search_once(request, part, q)
     if not _is_closest_in_other_units(request, part, result):
         return result
-    options, report = request.options, result.report
-    limit = request.method.default_iterations if options.max_iterations is None else options.max_iterations
-    remaining_iterations = max(0, limit - report.iterations // max(report.attempts, 1))
-    single = replace(request, options=replace(options, restarts=0, max_iterations=remaining_iterations))
+    options, method, report = request.options, request.method, result.report
+    limit = options.max_iterations
+    if method.is_compiled:
+        used_iterations = report.iterations // max(report.attempts, 1)
+        limit = max(0, (method.default_iterations if limit is None else limit) - used_iterations)
+    single = replace(request, options=replace(options, restarts=0, max_iterations=limit))
     with part.si_rows():
         closest = _search_once(single, part, result.q)
     if result.success and not closest.success:
@@ -193,11 +197,18 @@ def _search_once(request: ResolvedRequest, part: LeastSquaresProblem, q: Array) 
 def _is_closest_in_other_units(request: ResolvedRequest, part: LeastSquaresProblem, result: SearchResult) -> bool:
     """Return whether a result may be the closest one only with rows that are not in m and rad."""
     report, balanced_stages = result.report, part.subproblem.balanced_stages
-    if not balanced_stages or not request.method.is_compiled or request.is_step or request.monitor.is_over():
+    if not balanced_stages or not request.method.is_descent or request.is_step or request.monitor.is_over():
         return False
-    return report.status not in (NOT_CLOSED, STOPPED) and any(
+    if not request.method.is_compiled and limits_effort(request.options):
+        return False
+    return report.status not in (NOT_CLOSED, STOPPED, DIVERGED) and any(
         report.stage_status(stage) != CONVERGED for stage in balanced_stages
     )
+
+
+def limits_effort(options: Options) -> bool:
+    """Return whether the caller limits iterations or time; then no search follows that the caller has not chosen."""
+    return options.max_iterations is not None or options.max_seconds < np.inf
 
 
 def default_restarts(request: ResolvedRequest) -> int:
@@ -209,8 +220,8 @@ def default_restarts(request: ResolvedRequest) -> int:
 
 def default_restart_count(compiled: CompiledProblem, method: Method, options: Options) -> int:
     """Return the number of restarts of calls with these options, if they give none."""
-    if not method.is_compiled or options.max_iterations is not None or options.max_seconds < np.inf:
-        return 0  # a caller who limits the effort has chosen it
+    if not method.is_compiled or limits_effort(options):
+        return 0
     if compiled.has_constraints or compiled.definition.constraints:
         return 0
     if any(subproblem.is_overdetermined for subproblem in compiled.problem.subproblems):

@@ -63,6 +63,7 @@ class Fabrik(Method):
     )
     default_iterations: ClassVar[int] = 500
     supports_loops: ClassVar[bool] = False
+    is_descent: ClassVar[bool] = False
 
     look_ahead: int | None = None
 

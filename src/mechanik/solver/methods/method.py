@@ -49,6 +49,7 @@ class Method(ABC):
         supports_levels: whether the method supports priority levels.
         can_diverge: whether steps can increase the error against the intent of the method, so that
             `Options.divergence_threshold` applies.
+        is_descent: whether iterations reduce the cost, so that a search that fails can continue in other units.
         is_compiled: whether the general kernel runs the whole search, with the options of `kernel_options`.
 
     Example:
@@ -73,6 +74,7 @@ class Method(ABC):
     supports_loops: ClassVar[bool] = True
     supports_levels: ClassVar[bool] = False
     can_diverge: ClassVar[bool] = True
+    is_descent: ClassVar[bool] = True
     is_compiled: ClassVar[bool] = False
 
     @abstractmethod

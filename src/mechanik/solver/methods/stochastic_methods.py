@@ -121,6 +121,7 @@ class Annealing(Method):
     )
     default_iterations: ClassVar[int] = 200
     can_diverge: ClassVar[bool] = False
+    is_descent: ClassVar[bool] = False
 
     local: str | Method = "lm"
     temperature: float = 2.0 * math.pi
@@ -330,6 +331,7 @@ class Evolution(Method):
     )
     default_iterations: ClassVar[int] = 100
     can_diverge: ClassVar[bool] = False
+    is_descent: ClassVar[bool] = False
 
     population: int = 16
     elites: int = 3

@@ -467,6 +467,7 @@ class ClosedFormMethod(Method):
     default_iterations: ClassVar[int] = 1
     supports_loops: ClassVar[bool] = False
     can_diverge: ClassVar[bool] = False
+    is_descent: ClassVar[bool] = False
 
     elbow: float | None = None
 
