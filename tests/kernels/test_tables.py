@@ -11,47 +11,55 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanik.kernels.problem_layout import Block, ProblemTables
-from mechanik.kernels.tables import MatrixView, RecordArray, Size, matrix_at, vector_at
+from mechanik.kernels.tables import MatrixView, RecordArray, Size, Tables, matrix_at, vector_at
+from mechanik.kernels.tracking.tracking_layout import TrackingTables
 
-SIZES = st.fixed_dictionaries({size.name: st.integers(0, 5) for size in ProblemTables.declared_sizes})
+DECLARATIONS = ProblemTables, TrackingTables
+SIZES = {size.name: st.integers(0, 5) for tables in DECLARATIONS for size in tables.declared_sizes}
+
+
+def allocate(declaration: type[Tables], sizes: dict[str, int]) -> Tables:
+    return declaration.allocate(**{size.name: sizes[size.name] for size in declaration.declared_sizes})
 
 
 def all_views(tables):
     """Arrays that share memory with each table, by name."""
-    views = {table.name: getattr(tables, table.name) for table in ProblemTables.declared_tables}
+    views = {table.name: getattr(tables, table.name) for table in tables.declared_tables}
     return {
         name: view.rows if isinstance(view, RecordArray) else getattr(view, "numbers", view)
         for name, view in views.items()
     }
 
 
-@given(SIZES)
+@pytest.mark.parametrize("declaration", DECLARATIONS)
+@given(sizes=st.fixed_dictionaries(SIZES))
 @settings(max_examples=50)
-def test_tables_fill_their_arrays_without_overlap(sizes):
-    tables = ProblemTables.allocate(**sizes)
+def test_tables_fill_their_arrays_without_overlap(declaration, sizes):
+    tables = allocate(declaration, sizes)
     views = all_views(tables)
     for k, view in enumerate(views.values()):
         view[...] = k
     for k, view in enumerate(views.values()):
         np.testing.assert_array_equal(view, k)
-    header = len(ProblemTables.declared_sizes) + len(ProblemTables.declared_tables)
+    header = len(declaration.declared_sizes) + len(declaration.declared_tables)
     int_views = [view for view in views.values() if view.dtype == np.int64]
     assert header + sum(view.size for view in int_views) == len(tables.ints)
     assert sum(view.size for view in views.values() if view.dtype == np.float64) + 1 == len(tables.floats)
-    assert {name: getattr(tables, name) for name in sizes} == sizes
+    assert all(getattr(tables, size.name) == sizes[size.name] for size in declaration.declared_sizes)
 
 
-@given(SIZES)
+@pytest.mark.parametrize("declaration", DECLARATIONS)
+@given(sizes=st.fixed_dictionaries(SIZES))
 @settings(max_examples=10)
-def test_copies_and_pickled_tables_are_equal_and_independent(sizes):
-    tables = ProblemTables.allocate(**sizes)
+def test_copies_and_pickled_tables_are_equal_and_independent(declaration, sizes):
+    tables = allocate(declaration, sizes)
     tables.lower[:] = 1.0
     for copy in (tables.copy(), pickle.loads(pickle.dumps(tables))):
         np.testing.assert_array_equal(copy.ints, tables.ints)
         np.testing.assert_array_equal(copy.floats, tables.floats)
         copy.lower[:] = 2.0
         assert copy.floats is not tables.floats
-        assert np.shares_memory(copy.lower, copy.floats) or not copy.column_count
+        assert np.shares_memory(copy.lower, copy.floats) or not len(copy.lower)
         np.testing.assert_array_equal(tables.lower, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Packed tables are read and written in `problem/` and `kernels/` alone."""
+"""Packed tables are read and written in `kernels/`, `problem/` and the packing module of the tracker alone."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ TABLE_ACCESS = re.compile(
     r"|\bimport .*\b(?:ProblemTables|open_problem|RecordArray|SearchState|SearchReport|StageReport)\b"
     r"|\bimport (?:problem_layout|state_layout|chain_layout)\b"
     r"|\bchain_layout import .*\b(?:Chain\w+|[A-Z_]+_FLOATS|workspace_size|table_size)\b"
+    r"|problem\.tables\b"  # the tables of a `TrackingProblem`
+    r"|\b(?:TrackingTables|TrackingOptions|open_tracking|import tracking_layout)\b"
 )
+PACKING_MODULES = "problem/", "kernels/", "motion/tracking/tracking_problem.py"
 
 
 def test_no_other_file_indexes_packed_tables():
     files = {
         file.relative_to(SOURCES).as_posix(): TABLE_ACCESS.findall(file.read_text(encoding="utf-8"))
         for file in sorted(SOURCES.rglob("*.py"))
-        if file.relative_to(SOURCES).parts[0] not in ("problem", "kernels")
+        if not file.relative_to(SOURCES).as_posix().startswith(PACKING_MODULES)
     }
     assert {name: matches for name, matches in files.items() if matches} == {}

@@ -7,11 +7,13 @@ from pathlib import Path
 
 KKT_CHECK = """
 import numpy as np
-from mechanik.kernels.tracking import level_qp as layout
 from mechanik.kernels.tracking.level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
+from mechanik.kernels.tracking.tracking_layout import TrackingTables
 
-W, V = np.full((layout.MATRIX_COUNT, 30, 30), np.nan), np.full((layout.VECTOR_COUNT, 30), np.nan)
-U = np.zeros((layout.INDEX_COUNT, 30), np.int64)
+tables_by_size = {}
+for d in range(8):
+    tables_by_size[d] = TrackingTables.allocate(column_count=d, row_count=0, stage_count=0, pair_count=0)
+    tables_by_size[d].floats[:] = np.nan
 
 rng = np.random.default_rng(0)
 feasible = infeasible = active = 0
@@ -27,7 +29,7 @@ for case in range(300):
     assert factor_cholesky(H, L, d)
     y = -g
     solve_cholesky(L, y, d)
-    if not minimize_within_bounds(W, V, U, L, y, C, low, high, k, d):
+    if not minimize_within_bounds(tables_by_size[d], L, y, C, low, high, k, d):
         from scipy.optimize import linprog
         result = linprog(np.zeros(d), A_ub=np.vstack([C, -C]), b_ub=np.concatenate([high, -low]), bounds=(None, None))
         assert result.status == 2, case

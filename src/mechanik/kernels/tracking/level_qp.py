@@ -1,4 +1,4 @@
-"""Quadratic programs of the tracking kernel, and the layout of its tables, options and work arrays.
+"""Quadratic programs of the tracking kernel.
 
 A level minimises a convex quadratic form between bounds: the squared error of its residual rates plus damping. The
 solver is the dual method of Goldfarb and Idnani (1983). It starts at the unconstrained minimum and adds violated bounds
@@ -7,12 +7,8 @@ loops contradict limits.
 
 The letters of the code: y (d,) is the unknown, H = L L' the Hessian, C (k, d) the normals of the bounds, lower <= C y
 <= upper. A level adds B y to the velocities of all n columns, with the basis B (n, d); v is the index of a column. A
-(m, d) is the Jacobian of a level's m rows with respect to y; r is the index of a row. A band is an interval of residual
-values that count as zero. `band` (m, 3) contains the lower and upper end of each row's band, and 1 if the row is
-active, 0 if it is inside its band.
-
-A rate is a derivative by time: of a column (its velocity), of a residual or of a distance. Columns are in rad or in
-length units of the mechanism (`problem_layout.py`).
+(m, d) is the Jacobian of a level's m rows with respect to y; r is the index of a row. `tracking` are the tables of
+`tracking_layout.py`, which also explains rates and bands.
 """
 
 from __future__ import annotations
@@ -20,128 +16,6 @@ from __future__ import annotations
 import math
 
 from ..compiler import subroutine
-
-# rows of `column_table`, in units of the column; rates per s, accelerations per s^2
-(
-    MAX_VELOCITY,
-    MAX_ACCELERATION,
-    RATE,
-    CURVATURE_RATE,
-    RATE_MIN,
-    RATE_MAX,
-    RATE_MIN_WITHOUT_ACCELERATION,
-    RATE_MAX_WITHOUT_ACCELERATION,
-    VALUE_MIN,
-    VALUE_MAX,
-    START_RATE,
-    IS_COUPLED,
-) = range(12)
-"""Largest velocity and acceleration (infinite if unlimited); the present velocity; for a dependent column
-(`tracking_step.py`), the velocity that was added to the linear step to close the loops in the previous step; the bounds
-of the next velocity, first with and then without the acceleration limits; the limits of the value (rad or m); the
-velocity before the step; 1 if loops or joint constraints couple the column to others, else 0."""
-COLUMN_TABLE_ROWS = 12
-
-# elements of `options`
-(
-    TIME_STEP,
-    LIMIT_APPROACH_RATE,
-    SINGULARITY_DAMPING,
-    SINGULARITY_DISTANCE,
-    FOLLOWS_TARGET_VELOCITY,
-    HARD_RESIDUAL_TOLERANCE,
-    IS_TOO_NEAR,
-) = range(7)
-"""TIME_STEP: s. LIMIT_APPROACH_RATE: largest rate of coupled columns and bands towards a limit, as a share of the
-remaining distance (1/s), infinite if unlimited. SINGULARITY_DAMPING: damping at a singularity; SINGULARITY_DISTANCE:
-distance from a singularity below which damping starts; both are in units of residual over columns.
-FOLLOWS_TARGET_VELOCITY: whether the velocity of moving targets is followed. HARD_RESIDUAL_TOLERANCE: hard residual
-below which the loops count as closed. IS_TOO_NEAR: whether a pair of bodies is too near; then the limits have priority
-over the separation of the pair."""
-OPTION_COUNT = 7
-
-# rows of `row_state`: for each residual row, the residual for the previous targets, and the part of the residual's
-# change in the last step that is not linear in the step (0 in the lowest level)
-PREVIOUS_RESIDUAL, ROW_CURVATURE = range(2)
-ROW_STATES = 2
-
-# result of a step
-STEP_MOVED, STEP_BRAKED, STEP_STOPPED = range(3)
-"""STEP_MOVED: the step is within all limits. STEP_BRAKED: the acceleration limits are exceeded, because loops or bounds
-on several columns leave no velocity within all limits. STEP_STOPPED: the mechanism stops, because no feasible
-velocity is found, even without the acceleration limits."""
-
-# the limit that bounds a column's velocity; negative for the lower bound
-NOT_LIMITED, LIMITED_BY_ACCELERATION, LIMITED_BY_VELOCITY, LIMITED_BY_POSITION = range(4)
-
-DESIRED_DISTANCE_RATE, MIN_DISTANCE_RATE = 2, 3
-"""Further columns of `extra_bounds` (`tracking_step.py`), after the two bounds of a rate: the desired rate of the
-distance of a pair, and the smallest allowed rate if the desired rate is infeasible, m/s."""
-
-LIMIT_SHARE = 1.0 - 1e-9
-"""Share of the limits that is used, so that rounding errors do not exceed them."""
-COUPLED_LIMIT_SHARE = 1.0 - 1e-6
-"""Share of the limits that is used for coupled columns, whose velocity is known only after the loops are closed. The
-velocity may exceed its bound by COUPLED_OVERSHOOT (`tracking_step.py`) and is still within the limit."""
-
-# entries of the work arrays `matrices`, `vectors` and `indices` (integers); all entries of an array have the same size,
-# that of the largest entry
-(
-    MATRIX_HARD,
-    MATRIX_ROW_OPERATIONS,
-    MATRIX_BASIS,
-    MATRIX_FREE_BASIS,
-    MATRIX_JACOBIAN,
-    MATRIX_JACOBIAN_OVER_BASIS,
-    MATRIX_HESSIAN,
-    MATRIX_FACTOR,
-    MATRIX_BOUNDS,
-    MATRIX_QP_J,
-    MATRIX_QP_R,
-    MATRIX_GRAM,
-    MATRIX_GRAM_FACTOR,
-    MATRIX_REFLECTED_ROWS,
-    MATRIX_BANDS,
-) = range(15)
-(
-    VECTOR_RATES,
-    VECTOR_LINEAR_RATES,
-    VECTOR_CURVATURE_RATES,
-    VECTOR_RESIDUAL,
-    VECTOR_CLOSURE_STEP,
-    VECTOR_ERROR,
-    VECTOR_PAST_ERROR,
-    VECTOR_DESIRED_RATES,
-    VECTOR_LOWER,
-    VECTOR_UPPER,
-    VECTOR_Y,
-    VECTOR_Y_GOAL,
-    VECTOR_Y_TARGET,
-    VECTOR_MULTIPLIER,
-    VECTOR_MULTIPLIER_STEP,
-    VECTOR_ROTATED_NORMAL,
-    VECTOR_DIRECTION,
-    VECTOR_SCRATCH,
-    VECTOR_BEST_PIVOT,
-    VECTOR_SEPARATION_RATES,
-    VECTOR_PLANNED_RATES,
-    VECTOR_CANDIDATE_RATES,
-    VECTOR_RATE_CHANGES,
-    VECTOR_SHARED_RATE_MIN,
-    VECTOR_SHARED_RATE_MAX,
-) = range(25)
-(
-    INDEX_ROW_OF_PIVOT,
-    INDEX_COLUMN_OF_PIVOT,
-    INDEX_PIVOT_OF_COLUMN,
-    INDEX_BEST_COLUMN,
-    INDEX_ACTIVE_BOUND,
-    INDEX_LIMITED,
-    INDEX_TOO_SLOW,
-    INDEX_SHARED,
-) = range(8)
-MATRIX_COUNT, VECTOR_COUNT, INDEX_COUNT = 15, 25, 8
-
 
 DEPENDENT_BOUND_RATIO = 1e-13
 """A bound depends linearly on the active bounds if the squared part of its normal in their null space is below this
@@ -266,14 +140,13 @@ def most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count):
 
 
 @subroutine
-def minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, k, d):
+def minimize_within_bounds(tracking, L, y, C, lower, upper, k, d):
     """Move y from the unconstrained minimum of a quadratic form to its minimum subject to lower <= C y <= upper.
 
     The letters are those of Goldfarb and Idnani: J and R factor the normals of the active bounds, u are the
     multipliers, z is the primal step direction, r the step of the multipliers; w = J' normal.
 
     Args:
-        matrices, vectors, indices: work arrays.
         L: Cholesky factor of the form.
         y: the unconstrained minimum; overwritten by the solution.
         C, lower, upper: normals (k, d) and values (k,) of the bounds.
@@ -281,18 +154,14 @@ def minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, k,
     Returns:
         False if the bounds are infeasible or the largest number of iterations is exceeded; then y is not valid.
     """
-    active_bounds, active_count = indices[INDEX_ACTIVE_BOUND], 0
+    active_bounds, active_count = tracking.active_bound, 0
     _, violated_index, _ = most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count)
     if violated_index < 0:
         return True
-    J, R = matrices[MATRIX_QP_J], matrices[MATRIX_QP_R]
+    J, R = tracking.qp_J, tracking.qp_R
     invert_transposed(L, J, d)
-    u, r, w, z = (
-        vectors[VECTOR_MULTIPLIER],
-        vectors[VECTOR_MULTIPLIER_STEP],
-        vectors[VECTOR_ROTATED_NORMAL],
-        vectors[VECTOR_DIRECTION],
-    )
+    u, r = tracking.multiplier, tracking.multiplier_step
+    w, z = tracking.rotated_normal, tracking.direction
     for _ in range(10 * (k + d)):
         slack, violated_index, side = most_violated_bound(C, lower, upper, y, k, d, active_bounds, active_count)
         if violated_index < 0:
@@ -352,8 +221,8 @@ ratio lets rounding errors constrain them."""
 
 
 @subroutine
-def singularity_damping(matrices, vectors, A, m, d, options):
-    """Return the squared damping of a level: zero far from singularities, SINGULARITY_DAMPING squared at a singularity.
+def singularity_damping(tracking, A, m, d):
+    """Return the squared damping of a level: zero far from singularities, `singularity_damping` squared at one.
 
     The squared distance from a singularity is measured by 1 / trace(G^-1) for the Gram matrix G of A. This is the
     harmonic mean of the squared singular values of A divided by their number. It is smooth and never larger than the
@@ -362,7 +231,7 @@ def singularity_damping(matrices, vectors, A, m, d, options):
     rank_bound = min(m, d)
     if rank_bound == 0:
         return 0.0
-    G, L = matrices[MATRIX_GRAM], matrices[MATRIX_GRAM_FACTOR]
+    options, G, L = tracking.options, tracking.gram, tracking.gram_factor
     for i in range(rank_bound):
         for j in range(i + 1):
             total = 1e-12 if i == j else 0.0
@@ -374,8 +243,8 @@ def singularity_damping(matrices, vectors, A, m, d, options):
                     total += A[r, i] * A[r, j]
             G[i, j] = total
     if not factor_cholesky(G, L, rank_bound):
-        return options[SINGULARITY_DAMPING] * options[SINGULARITY_DAMPING]
-    inverse_trace, column = 0.0, vectors[VECTOR_SCRATCH]
+        return options.singularity_damping * options.singularity_damping
+    inverse_trace, column = 0.0, tracking.scratch
     for c in range(rank_bound):  # the squared columns of L^-1 sum up to the trace of G^-1
         for i in range(c, rank_bound):
             total = 1.0 if i == c else 0.0
@@ -383,12 +252,12 @@ def singularity_damping(matrices, vectors, A, m, d, options):
                 total -= L[i, j] * column[j]
             column[i] = total / L[i, i]
             inverse_trace += column[i] * column[i]
-    closeness = 1.0 - 1.0 / (inverse_trace * options[SINGULARITY_DISTANCE] * options[SINGULARITY_DISTANCE])
-    return (options[SINGULARITY_DAMPING] * closeness) ** 2 if closeness > 0.0 else 0.0
+    closeness = 1.0 - 1.0 / (inverse_trace * options.singularity_distance * options.singularity_distance)
+    return (options.singularity_damping * closeness) ** 2 if closeness > 0.0 else 0.0
 
 
 @subroutine
-def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
+def level_hessian(A, is_active, B, m, n, d, damping, is_orthonormal, H):
     """Write the lower triangle of H = A'A + damping B'B, where A'A sums over the active rows."""
     for i in range(d):
         for j in range(i + 1):
@@ -400,13 +269,13 @@ def level_hessian(A, band, B, m, n, d, damping, is_orthonormal, H):
                 total = 1.0
             total *= damping
             for r in range(m):
-                if band[r, 2] != 0.0:
+                if is_active[r] != 0:
                     total += A[r, i] * A[r, j]
             H[i, j] = total
 
 
 @subroutine
-def unconstrained_minimum(A, L, desired_rates, band, m, d, y):
+def unconstrained_minimum(A, L, desired_rates, is_active, m, d, y):
     """Write into y the unconstrained minimum of |A y - desired_rates|^2 + damping |B y|^2 over the active rows.
 
     Args:
@@ -415,18 +284,18 @@ def unconstrained_minimum(A, L, desired_rates, band, m, d, y):
     for j in range(d):
         y[j] = 0.0
     for r in range(m):
-        if band[r, 2] != 0.0 and desired_rates[r] != 0.0:
+        if is_active[r] != 0 and desired_rates[r] != 0.0:
             for j in range(d):
                 y[j] += A[r, j] * desired_rates[r]
     solve_cholesky(L, y, d)
 
 
 @subroutine
-def remaining_rate(A, desired_rates, band, m, d, y):
+def remaining_rate(A, desired_rates, is_active, m, d, y):
     """Return the norm of `desired_rates` - A y over the active rows: the part of the rates that y does not achieve."""
     square = 0.0
     for r in range(m):
-        if band[r, 2] != 0.0:
+        if is_active[r] != 0:
             total = desired_rates[r]
             for j in range(d):
                 total -= A[r, j] * y[j]
@@ -435,17 +304,17 @@ def remaining_rate(A, desired_rates, band, m, d, y):
 
 
 @subroutine
-def reduce_basis(matrices, vectors, A, B, band, m, n, d):
+def reduce_basis(tracking, A, B, is_active, m, n, d):
     """Reduce B to the velocities that do not change the active rows of a level; return the new number of its columns.
 
     Householder reflections transform B. Then only its first columns change the rows, and these columns are removed.
     """
-    rows, reflector = matrices[MATRIX_REFLECTED_ROWS], vectors[VECTOR_SCRATCH]
+    rows, reflector = tracking.reflected_rows, tracking.scratch
     largest_square = 0.0
     for r in range(m):
         row_square = 0.0
         for j in range(d):
-            rows[r, j] = A[r, j] * band[r, 2]
+            rows[r, j] = A[r, j] if is_active[r] != 0 else 0.0
             row_square += rows[r, j] * rows[r, j]
         largest_square = max(largest_square, row_square)
     rank = 0

@@ -8,7 +8,7 @@ the mechanism, they are usually independent and exactly within their limits.
 The letters of the code: M is the Jacobian of the hard rows, m the number of these rows and r the index of a row, n the
 number of columns and v the index of a column. u is the index of a column within a block. B (n, d) maps the d
 independent velocities to all columns; p and c are the row and the column of the pivot with the index s; k is the number
-of rows in `extra_rows`; e is the hard residual.
+of extra rows; e is the hard residual. `tracking` are the tables of `tracking_layout.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..compiler import kernel, subroutine
 from ..problem_layout import *
 from ..residuals import evaluate_residuals
 from ..tables import matrix_at
-from .level_qp import *
 from .level_qp import factor_cholesky, minimize_within_bounds, solve_cholesky
 from .priority_levels import bound_distance_rates, bound_rates, bounds_over_basis, solve_levels, write_limit_codes
+from .tracking_layout import STEP_BRAKED, STEP_MOVED, STEP_STOPPED, open_tracking
 from .upper_levels import find_row_curvatures, mark_shared_columns
 
 MIN_PIVOT = 1e-7
@@ -84,24 +84,22 @@ def best_pivot_of_row(M, r, n, pivot_of_column, is_limited, best_pivots, best_co
 
 
 @subroutine
-def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, pivot_columns, pivot_of_column):
+def eliminate_hard_rows(tracking, m):
     """Reduce M to upper triangular form in the order of its pivots, and return the number of pivots.
 
-    Args:
-        vectors, indices: work arrays.
-        K: (m, m) written: the multiples of the pivot rows that were subtracted from each row.
-        pivot_rows, pivot_columns: (m,) written: row and column of each pivot, in order.
-        pivot_of_column: (n,) written: the index of the pivot in each column; -1 for independent columns.
+    Row and column of each pivot, the pivot of each column, and the operations K are written: the multiples of the pivot
+    rows that were subtracted from each row.
     """
-    pivot_count, is_limited, best_pivots, best_columns = (
-        0,
-        indices[INDEX_LIMITED],
-        vectors[VECTOR_BEST_PIVOT],
-        indices[INDEX_BEST_COLUMN],
+    M, K, n, pivot_count = tracking.hard_jacobian, tracking.row_operations, tracking.column_count, 0
+    pivot_rows, pivot_columns, pivot_of_column = (
+        tracking.row_of_pivot,
+        tracking.column_of_pivot,
+        tracking.pivot_of_column,
     )
+    is_limited, best_pivots, best_columns = tracking.is_limited, tracking.best_pivot, tracking.best_column
     for v in range(n):
         pivot_of_column[v] = -1
-        is_limited[v] = 1 if min(column_table[MAX_VELOCITY, v], column_table[MAX_ACCELERATION, v]) < math.inf else 0
+        is_limited[v] = 1 if min(tracking.max_velocity[v], tracking.max_acceleration[v]) < math.inf else 0
     for r in range(m):
         pivot_rows[r] = -1
         for s in range(m):
@@ -143,11 +141,18 @@ def eliminate_hard_rows(vectors, indices, M, K, m, n, column_table, pivot_rows, 
 
 
 @subroutine
-def free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, B):
-    """Write the basis B (n, d) of the velocities that keep the loops closed, and return d.
+def free_basis(tracking, pivot_count):
+    """Write the basis B (n, d) of the velocities that keep the loops closed into `loop_basis`, and return d.
 
     Each column of B contains the velocities of all columns at unit velocity of one independent column.
     """
+    M, B, n, pivot_of_column = (
+        tracking.hard_jacobian,
+        tracking.loop_basis,
+        tracking.column_count,
+        tracking.pivot_of_column,
+    )
+    pivot_rows, pivot_columns = tracking.row_of_pivot, tracking.column_of_pivot
     d = 0
     for v in range(n):
         if pivot_of_column[v] < 0:
@@ -169,8 +174,14 @@ def free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, B)
 
 
 @subroutine
-def add_closure_step(M, K, n, pivot_count, pivot_rows, pivot_columns, e, step):
+def add_closure_step(tracking, pivot_count, e, step):
     """Add to `step` the motion of the dependent columns that makes e zero, to first order; e is overwritten."""
+    M, K, pivot_rows, pivot_columns = (
+        tracking.hard_jacobian,
+        tracking.row_operations,
+        tracking.row_of_pivot,
+        tracking.column_of_pivot,
+    )
     for s in range(pivot_count):
         for later_s in range(s + 1, pivot_count):
             factor = K[pivot_rows[later_s], s]
@@ -206,19 +217,18 @@ the limit is not exceeded."""
 
 
 @subroutine
-def append_band_rows(problem, options, extra_rows, extra_bounds, k, n):
-    """Append the hard rows with bands, such as cones and limits of loop-closing joints, and the bounds of their rates.
-
-    Args:
-        extra_rows, extra_bounds: tables to which the rows are appended.
-        k: number of rows in these tables.
+def append_band_rows(problem, tracking, k):
+    """Append the hard rows with bands, such as cones and limits of loop-closing joints, to the k extra rows.
 
     Returns:
-        The number of rows, including the appended rows.
+        The number of extra rows, including the appended rows.
     """
     blocks, block_columns, slacks = problem.blocks, problem.block_columns, problem.slacks
-    residual, jacobian = problem.residual[1], problem.jacobian[1]
-    approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
+    residual, jacobian, extra_rows = problem.residual[1], problem.jacobian[1], tracking.extra_rows
+    n, approach_rate = (
+        tracking.column_count,
+        min(1.0 / tracking.options.time_step, tracking.options.limit_approach_rate),
+    )
     for b in range(problem.stages[0].soft_end):
         block = blocks[b]
         width, first_row, first_column = block.column_count, block.first_row, block.first_column
@@ -236,46 +246,45 @@ def append_band_rows(problem, options, extra_rows, extra_bounds, k, n):
                 block_columns[first_column + slacks[first_row + r].column],
                 problem.weight[first_row + r],
             )
-            extra_bounds[k, 0] = approach_rate * (weight * problem.lower[slack_column] - residual[first_row + r])
-            extra_bounds[k, 1] = approach_rate * (weight * problem.upper[slack_column] - residual[first_row + r])
+            low, high = weight * problem.lower[slack_column], weight * problem.upper[slack_column]
+            tracking.extra_rate_min[k] = approach_rate * (low - residual[first_row + r])
+            tracking.extra_rate_max[k] = approach_rate * (high - residual[first_row + r])
             k += 1
     return k
 
 
 @subroutine
-def find_braking_velocities(
-    column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, base, n
-):
-    """Write into `base` velocities near the present velocities, within position and velocity limits.
+def find_braking_velocities(tracking, d, k):
+    """Write into `next_rate` velocities near the present velocities, within position and velocity limits.
 
     The velocities are as near as possible to the present velocities times `slowdown`, the share that
-    LIMIT_APPROACH_RATE leaves after one time step (1 if this rate is infinite). The acceleration limits are not
-    enforced; they only weight the changes of the velocities. The bounds of further rows are extended to contain the
+    `limit_approach_rate` leaves after one time step (1 if this rate is infinite). The acceleration limits are not
+    enforced; they only weight the changes of the velocities. The bounds of the extra rows are extended to contain the
     rate 0.
 
     Returns:
         False if the bounds are infeasible.
     """
+    n, options, B, base = tracking.column_count, tracking.options, tracking.basis, tracking.next_rate
     H, L, C, y, lower, upper = (
-        matrices[MATRIX_HESSIAN],
-        matrices[MATRIX_FACTOR],
-        matrices[MATRIX_BOUNDS],
-        vectors[VECTOR_Y],
-        vectors[VECTOR_LOWER],
-        vectors[VECTOR_UPPER],
+        tracking.hessian,
+        tracking.factor,
+        tracking.bound_normals,
+        tracking.y,
+        tracking.lower,
+        tracking.upper,
     )
     for v in range(n):
-        column_table[RATE_MIN, v], column_table[RATE_MAX, v], base[v] = (
-            column_table[RATE_MIN_WITHOUT_ACCELERATION, v],
-            column_table[RATE_MAX_WITHOUT_ACCELERATION, v],
-            0.0,
-        )
+        tracking.rate_min[v] = tracking.rate_min_without_acceleration[v]
+        tracking.rate_max[v] = tracking.rate_max_without_acceleration[v]
+        base[v] = 0.0
     for i in range(k):
-        extra_bounds[i, 0], extra_bounds[i, 1] = min(extra_bounds[i, 0], 0.0), max(extra_bounds[i, 1], 0.0)
-    bounds_over_basis(C, lower, upper, B, extra_rows, extra_bounds, base, column_table, n, d, k)
+        tracking.extra_rate_min[i] = min(tracking.extra_rate_min[i], 0.0)
+        tracking.extra_rate_max[i] = max(tracking.extra_rate_max[i], 0.0)
+    bounds_over_basis(tracking, d, k)
     slowdown = (
-        max(0.0, 1.0 - options[TIME_STEP] * options[LIMIT_APPROACH_RATE])
-        if options[LIMIT_APPROACH_RATE] < math.inf
+        max(0.0, 1.0 - options.time_step * options.limit_approach_rate)
+        if options.limit_approach_rate < math.inf
         else 1.0
     )
     for i in range(d):
@@ -283,16 +292,16 @@ def find_braking_velocities(
         for j in range(i + 1):
             H[i, j] = 0.0
     for v in range(n):
-        max_rate_change = column_table[MAX_ACCELERATION, v] * options[TIME_STEP]
+        max_rate_change = tracking.max_acceleration[v] * options.time_step
         weight = 1.0 / (max_rate_change * max_rate_change) if max_rate_change < math.inf else 1e-6
         for i in range(d):
-            y[i] += B[v, i] * weight * slowdown * column_table[RATE, v]
+            y[i] += B[v, i] * weight * slowdown * tracking.rate[v]
             for j in range(i + 1):
                 H[i, j] += B[v, i] * weight * B[v, j]
     if not factor_cholesky(H, L, d):
         return False
     solve_cholesky(L, y, d)
-    if not minimize_within_bounds(matrices, vectors, indices, L, y, C, lower, upper, n + k, d):
+    if not minimize_within_bounds(tracking, L, y, C, lower, upper, n + k, d):
         return False
     for v in range(n):
         for j in range(d):
@@ -301,179 +310,127 @@ def find_braking_velocities(
 
 
 @subroutine
-def is_within_bounds(column_table, options, rates, pivot_of_column, n):
+def is_within_bounds(tracking):
     """Return whether all velocities are within their bounds, except for rounding errors and COUPLED_OVERSHOOT."""
-    for v in range(n):
+    rates, rate_min, rate_max = tracking.next_rate, tracking.rate_min, tracking.rate_max
+    for v in range(tracking.column_count):
         rounding_error = 1e-12 * (1.0 + abs(rates[v]))
-        upper_excess, lower_excess = (
-            rates[v] - column_table[RATE_MAX, v] - rounding_error,
-            column_table[RATE_MIN, v] - rates[v] - rounding_error,
-        )
-        if pivot_of_column[v] >= 0:
-            max_change = min(column_table[MAX_ACCELERATION, v] * options[TIME_STEP], column_table[MAX_VELOCITY, v])
-            upper_excess, lower_excess = (
-                upper_excess - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MAX, v])),
-                lower_excess - COUPLED_OVERSHOOT * min(max_change, abs(column_table[RATE_MIN, v])),
-            )
+        upper_excess = rates[v] - rate_max[v] - rounding_error
+        lower_excess = rate_min[v] - rates[v] - rounding_error
+        if tracking.pivot_of_column[v] >= 0:
+            max_change = min(tracking.max_acceleration[v] * tracking.options.time_step, tracking.max_velocity[v])
+            upper_excess = upper_excess - COUPLED_OVERSHOOT * min(max_change, abs(rate_max[v]))
+            lower_excess = lower_excess - COUPLED_OVERSHOOT * min(max_change, abs(rate_min[v]))
         if not max(upper_excess, lower_excess) <= 0.0:
             return False
     return True
 
 
 @subroutine
-def is_within_acceleration(column_table, options, n):
-    """Return whether the changes from START_RATE to RATE are within the acceleration limits."""
+def is_within_acceleration(tracking):
+    """Return whether the changes from `start_rate` to `rate` are within the acceleration limits."""
     shortest_time = 0.0
-    for v in range(n):
+    for v in range(tracking.column_count):
         shortest_time = max(
-            shortest_time, abs(column_table[RATE, v] - column_table[START_RATE, v]) / column_table[MAX_ACCELERATION, v]
+            shortest_time, abs(tracking.rate[v] - tracking.start_rate[v]) / tracking.max_acceleration[v]
         )
-    return shortest_time <= options[TIME_STEP]
+    return shortest_time <= tracking.options.time_step
 
 
 @subroutine
-def finish_step(problem, column_table, options, x, out, rates, curvature_rates, n, result):
+def finish_step(problem, tracking, x, out, result):
     """Store the velocities and set x to the result of the step; at STEP_STOPPED, x stays and velocities become 0."""
-    for v in range(n):
+    rates, curvature_rates = tracking.next_rate, tracking.curvature_rate
+    for v in range(tracking.column_count):
         if result == STEP_STOPPED:
             rates[v], curvature_rates[v] = 0.0, 0.0
-        column_table[RATE, v], column_table[CURVATURE_RATE, v] = rates[v], curvature_rates[v]
+        tracking.rate[v] = rates[v]
     if result != STEP_STOPPED:
         for i in range(problem.x_count):
             x[i] = out[i]
-    for v in range(n):
+    for v in range(tracking.column_count):
         x_index = problem.column_x[v]
         if x_index >= 0:  # only rounding exceeds the limits, so the clamp does not open loops
-            x[x_index] = min(max(x[x_index], column_table[VALUE_MIN, v]), column_table[VALUE_MAX, v])
+            x[x_index] = min(max(x[x_index], tracking.value_min[v]), tracking.value_max[v])
 
 
 @subroutine
-def apply_velocities(problem, options, x, out, rates, n):
-    """Move x by the velocities for one time step, and write the result to `out`."""
-    step = problem.step
+def apply_velocities(problem, tracking, x, out):
+    """Move x by the velocities `next_rate` for one time step, and write the result to `out`."""
+    step, rates, n, dt = problem.step, tracking.next_rate, tracking.column_count, tracking.options.time_step
     for v in range(problem.column_count):
-        step[v] = rates[v] * options[TIME_STEP] if v < n else 0.0
+        step[v] = rates[v] * dt if v < n else 0.0
     apply_step(problem, x, out, False)
 
 
 @subroutine
-def close_loops(problem, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n):
+def close_loops(problem, tracking, pivot_count, x, out, m):
     """Correct the dependent velocities until the loops are closed after the step; return the largest residual.
 
     Args:
-        rates: (n,) velocities; overwritten.
         x, out: the present and the next variables, (x,); the next are written.
     """
-    closure_step, e, violation = vectors[VECTOR_CLOSURE_STEP], vectors[VECTOR_RESIDUAL], math.inf
+    closure_step, e, rates = tracking.closure_step, tracking.hard_residual, tracking.next_rate
+    n, options, violation = tracking.column_count, tracking.options, math.inf
     for _ in range(MAX_CLOSURE_STEPS):
-        apply_velocities(problem, options, x, out, rates, n)
+        apply_velocities(problem, tracking, x, out)
         if m == 0:
             return 0.0
         evaluate_residuals(problem, out, problem.runtime_zero, problem.stages[0].soft_end)
         previous_violation, violation = violation, read_hard_residual(problem, problem.runtime_zero, e)
-        if violation < options[HARD_RESIDUAL_TOLERANCE] or not violation < 0.5 * previous_violation:
+        if violation < options.hard_residual_tolerance or not violation < 0.5 * previous_violation:
             break
         for v in range(n):
             closure_step[v] = 0.0
-        add_closure_step(
-            matrices[MATRIX_HARD],
-            matrices[MATRIX_ROW_OPERATIONS],
-            n,
-            pivot_count,
-            indices[INDEX_ROW_OF_PIVOT],
-            indices[INDEX_COLUMN_OF_PIVOT],
-            e,
-            closure_step,
-        )
+        add_closure_step(tracking, pivot_count, e, closure_step)
         for v in range(n):
-            rates[v] += closure_step[v] / options[TIME_STEP]
+            rates[v] += closure_step[v] / options.time_step
     return violation
 
 
-@kernel(
-    "i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], i8[:,::1], f8[::1], f8[:,::1], f8[:,::1],"
-    "f8[:,::1], f8[:,::1], i8, i8[::1], b1)"
-)
-def tracking_step(
-    ints,
-    floats,
-    column_table,
-    options,
-    matrices,
-    vectors,
-    indices,
-    gains,
-    row_state,
-    target_motion,
-    extra_rows,
-    extra_bounds,
-    pair_row_count,
-    limit_codes,
-    evaluates_first,
-):
+@kernel("i8(i8[::1], f8[::1], i8[::1], f8[::1], i8, b1)")
+def tracking_step(ints, floats, tracking_ints, tracking_floats, pair_row_count, evaluates_first):
     """Move the configuration in the table `trial` by one time step; return STEP_MOVED, STEP_BRAKED or STEP_STOPPED.
 
     Args:
         ints, floats: the problem, in the layout of `problem_layout.py`.
-        column_table, options: see `level_qp.py`.
-        matrices, vectors, indices: work arrays.
-        gains: (rows,) gain of each row, 1/s.
-        row_state: (ROW_STATES, rows) state of the residual rows, see `level_qp.py`; written.
-        target_motion: (stages, columns + 1) the previous motion of the targets, and 1 if it was a jump; written.
-        extra_rows, extra_bounds: (.., columns) and (.., 4) Jacobian rows of the distances of pairs and the bounds of
-            their rates (`level_qp.py`), with unused rows at the end for the rows with bands. The kernel computes the
-            lower bounds of the pairs' rates from the desired rates.
-        pair_row_count: number of rows of pairs; if negative, only the residual is evaluated, the configuration stays
-            and the result is STEP_STOPPED.
-        limit_codes: (columns,) written: the code of the limit that bounds each column's velocity, see `level_qp.py`.
+        tracking_ints, tracking_floats: limits, options and state, in the layout of `tracking_layout.py`. The extra rows
+            contain the Jacobian of the distances of pairs.
+        pair_row_count: number of pairs; if negative, only the residual is evaluated, the configuration stays and the
+            result is STEP_STOPPED.
         evaluates_first: whether the residual must be evaluated first, since the targets are new.
     """
-    problem = open_problem(ints, floats)
-    n, x, out, result = column_table.shape[1], problem.trial, problem.x, STEP_STOPPED
+    problem, tracking = open_problem(ints, floats), open_tracking(tracking_ints, tracking_floats)
+    n, x, out, result = tracking.column_count, problem.trial, problem.x, STEP_STOPPED
     if evaluates_first and pair_row_count >= 0:
         evaluate_residuals(problem, x, 1, problem.block_count)
     if pair_row_count >= 0:
-        k = append_band_rows(problem, options, extra_rows, extra_bounds, pair_row_count, n)
-        bound_rates(problem, column_table, options, x, n, k > 0)
+        k = append_band_rows(problem, tracking, pair_row_count)
+        bound_rates(problem, tracking, x, k > 0)
         has_lower_levels = problem.stage_count > 2
         if has_lower_levels:
-            mark_shared_columns(problem, column_table, options, x, vectors, indices, n)
-        pivot_rows, pivot_columns, pivot_of_column = (
-            indices[INDEX_ROW_OF_PIVOT],
-            indices[INDEX_COLUMN_OF_PIVOT],
-            indices[INDEX_PIVOT_OF_COLUMN],
-        )
-        M, B, loop_basis = matrices[MATRIX_HARD], matrices[MATRIX_BASIS], matrices[MATRIX_FREE_BASIS]
-        m = gather_hard_rows(problem, M, n)
-        pivot_count = eliminate_hard_rows(
-            vectors,
-            indices,
-            M,
-            matrices[MATRIX_ROW_OPERATIONS],
-            m,
-            n,
-            column_table,
-            pivot_rows,
-            pivot_columns,
-            pivot_of_column,
-        )
-        d = free_basis(M, n, pivot_count, pivot_rows, pivot_columns, pivot_of_column, loop_basis)
+            mark_shared_columns(problem, tracking, x)
+        m = gather_hard_rows(problem, tracking.hard_jacobian, n)
+        pivot_count = eliminate_hard_rows(tracking, m)
+        d = free_basis(tracking, pivot_count)
+        B, loop_basis, pivot_of_column = tracking.basis, tracking.loop_basis, tracking.pivot_of_column
         rates, linear_rates, planned_rates, curvature_rates = (
-            vectors[VECTOR_RATES],
-            vectors[VECTOR_LINEAR_RATES],
-            vectors[VECTOR_PLANNED_RATES],
-            vectors[VECTOR_CURVATURE_RATES],
+            tracking.next_rate,
+            tracking.linear_rate,
+            tracking.planned_rate,
+            tracking.curvature_rate,
         )
         for v in range(n):
-            column_table[START_RATE, v] = column_table[RATE, v]
-            curvature_rates[v] = column_table[CURVATURE_RATE, v] if pivot_of_column[v] >= 0 else 0.0
+            tracking.start_rate[v] = tracking.rate[v]
+            if pivot_of_column[v] < 0:
+                curvature_rates[v] = 0.0
         failed_count, correction_count, middle_count, has_candidate = 0, 0, 0, False
         while failed_count < MAX_LEVEL_PASSES + MAX_BRAKING_PASSES:
             is_braking, is_feasible = failed_count >= MAX_LEVEL_PASSES, False
             if is_braking and has_candidate:  # a correction was not possible; the deviation is corrected later
                 for v in range(n):
-                    rates[v] = vectors[VECTOR_CANDIDATE_RATES, v]
-                apply_velocities(problem, options, x, out, rates, n)
+                    rates[v] = tracking.candidate_rate[v]
+                apply_velocities(problem, tracking, x, out)
                 result = STEP_MOVED
                 break
             lowest_share = 0.5 ** max(correction_count - 1, 0)
@@ -487,36 +444,16 @@ def tracking_step(
                 for j in range(d):
                     B[v, j] = loop_basis[v, j]
             if is_braking:
-                is_feasible = find_braking_velocities(
-                    column_table, options, matrices, vectors, indices, B, d, extra_rows, extra_bounds, k, rates, n
-                )
+                is_feasible = find_braking_velocities(tracking, d, k)
             else:
                 for repetition in range(2 if pair_row_count > 0 else 1):
-                    is_relaxed = bound_distance_rates(
-                        column_table,
-                        options,
-                        matrices,
-                        vectors,
-                        indices,
-                        B,
-                        d,
-                        pivot_count == 0,
-                        extra_rows,
-                        extra_bounds,
-                        pair_row_count,
-                        k,
-                        rates,
-                        n,
-                        repetition == 1,
-                    )
+                    is_relaxed = bound_distance_rates(tracking, d, pivot_count == 0, pair_row_count, k, repetition == 1)
                     if repetition == 1 and not is_relaxed:
                         break
+                    is_repeated = failed_count + correction_count + repetition > 0
                     is_feasible = solve_levels(
-                        problem, column_table, options, matrices, vectors, indices, gains, row_state,
-                        target_motion, failed_count + correction_count + repetition > 0,
-                        lowest_share, middle_share, B, d, pivot_count == 0, extra_rows, extra_bounds, k,
-                        rates, n
-                    )  # fmt: skip
+                        problem, tracking, is_repeated, lowest_share, middle_share, d, pivot_count == 0, k
+                    )
                     if is_feasible or is_relaxed:
                         break
                     for v in range(n):
@@ -526,39 +463,38 @@ def tracking_step(
                 if not is_feasible and is_relaxed:  # only rounding makes relaxed bounds infeasible
                     is_feasible = True
                     for v in range(n):
-                        rates[v] = vectors[VECTOR_SEPARATION_RATES, v]
+                        rates[v] = tracking.separation_rate[v]
             if not is_feasible:
                 failed_count += 1
                 continue
             for v in range(n):
                 linear_rates[v], planned_rates[v] = rates[v] - (0.0 if is_braking else curvature_rates[v]), rates[v]
                 if pivot_count == 0:
-                    rates[v] = min(max(rates[v], column_table[RATE_MIN, v]), column_table[RATE_MAX, v])
-            violation = close_loops(problem, options, matrices, vectors, indices, m, pivot_count, x, out, rates, n)
+                    rates[v] = min(max(rates[v], tracking.rate_min[v]), tracking.rate_max[v])
+            violation = close_loops(problem, tracking, pivot_count, x, out, m)
             for v in range(n):
                 curvature_rates[v] = rates[v] - linear_rates[v] if pivot_of_column[v] >= 0 else 0.0
-            if violation < max(1e3 * options[HARD_RESIDUAL_TOLERANCE], 1e-9) and is_within_bounds(
-                column_table, options, rates, pivot_of_column, n
-            ):
+            closure_tolerance = max(1e3 * tracking.options.hard_residual_tolerance, 1e-9)
+            if violation < closure_tolerance and is_within_bounds(tracking):
                 deviating_stage = 0
                 if has_lower_levels and not is_braking and correction_count < MAX_CORRECTION_PASSES:
-                    deviating_stage = find_row_curvatures(problem, options, vectors, row_state, out, rates, n)
+                    deviating_stage = find_row_curvatures(problem, tracking, out)
                 if deviating_stage == 0:
                     result = STEP_BRAKED if is_braking else STEP_MOVED
                     break
                 has_candidate = True
                 for v in range(n):
-                    vectors[VECTOR_CANDIDATE_RATES, v] = rates[v]
+                    tracking.candidate_rate[v] = rates[v]
                 correction_count += 1
                 if deviating_stage < problem.stage_count - 2:
                     middle_count += 1
             else:
                 failed_count += 1
-        finish_step(problem, column_table, options, x, out, rates, curvature_rates, n, result)
-        write_limit_codes(column_table, options, n, limit_codes)
-        if result == STEP_BRAKED and is_within_acceleration(column_table, options, n):
+        finish_step(problem, tracking, x, out, result)
+        write_limit_codes(tracking)
+        if result == STEP_BRAKED and is_within_acceleration(tracking):
             result = STEP_MOVED
     evaluate_residuals(problem, x, 1, problem.block_count)
     for r in range(problem.row_count):
-        row_state[PREVIOUS_RESIDUAL, r] = problem.residual[1, r]
+        tracking.previous_residual[r] = problem.residual[1, r]
     return result

@@ -5,7 +5,7 @@ columns move at the velocities v, the rates of the rows change by v' H v, and th
 columns to keep its residual. Velocities that lower levels have built up can need more than the limits permit. Two rules
 prevent this.
 
-- Reserve. After each step, the part of the residual's change that is not linear in the step (ROW_CURVATURE) is known.
+- Reserve. After each step, the part of the residual's change that is not linear in the step (`row_curvature`) is known.
   Twice this part is what the rows need in the next step, and the change of the column velocities with the smallest norm
   that provides it, as a ratio to the acceleration limits, is the share that the level uses. As this share grows, the
   bounds of the lower levels are narrowed around the velocities of the level, which brake as fast as possible. So the
@@ -25,7 +25,6 @@ from ..compiler import inline, subroutine
 from ..problem_layout import *
 from ..residuals import evaluate_residuals
 from ..tables import matrix_at
-from .level_qp import *
 
 LOWEST_LEVEL_START, LOWEST_LEVEL_END = 0.25, 0.5
 """Share of the acceleration limits in use by upper levels at which the bounds of the lowest level start to be narrowed,
@@ -41,18 +40,18 @@ values are jumps, such as those of rotations by half a turn."""
 
 
 @subroutine
-def mark_shared_columns(problem, column_table, options, x, vectors, indices, n):
+def mark_shared_columns(problem, tracking, x):
     """Write the first level that depends on each column, and the bounds of the column's rate for the levels below.
+
+    `first_level` is the stage of the first level, 0 if only the lowest level or none depends on the column.
 
     Args:
         x: the variables, (x,).
-        vectors, indices: work arrays. INDEX_SHARED is written: the stage of the first level, 0 if only the lowest level
-            or none depends on the column; and VECTOR_SHARED_RATE_MIN and VECTOR_SHARED_RATE_MAX.
-        n: number of columns.
     """
-    first_level, blocks, block_columns = indices[INDEX_SHARED], problem.blocks, problem.block_columns
+    n, options, first_level = tracking.column_count, tracking.options, tracking.first_level
+    blocks, block_columns = problem.blocks, problem.block_columns
     for v in range(n):
-        first_level[v] = 1 if column_table[IS_COUPLED, v] > 0.0 else 0
+        first_level[v] = 1 if tracking.is_coupled[v] != 0 else 0
     for stage in range(1, problem.stage_count - 1):
         stage_blocks = problem.stages[stage]
         for b in range(stage_blocks.hard_end, stage_blocks.soft_end):
@@ -61,20 +60,16 @@ def mark_shared_columns(problem, column_table, options, x, vectors, indices, n):
                 v = block_columns[block.first_column + u]
                 if v < n and first_level[v] == 0:
                     first_level[v] = stage
-    approach_rate = min(1.0 / options[TIME_STEP], options[LIMIT_APPROACH_RATE])
+    approach_rate = min(1.0 / options.time_step, options.limit_approach_rate)
     for v in range(n):
-        low_rate, high_rate, x_index = column_table[RATE_MIN, v], column_table[RATE_MAX, v], problem.column_x[v]
+        low_rate, high_rate, x_index = tracking.rate_min[v], tracking.rate_max[v], problem.column_x[v]
         if first_level[v] > 0 and x_index >= 0:
             value, columns_per_value = x[x_index], 1.0 / problem.scale[v]
-            distance_above, distance_below = (
-                columns_per_value * (column_table[VALUE_MAX, v] - value),
-                columns_per_value * (value - column_table[VALUE_MIN, v]),
-            )
-            low_rate, high_rate = (
-                max(low_rate, -max(distance_below, 0.0) * approach_rate),
-                min(high_rate, max(distance_above, 0.0) * approach_rate),
-            )
-        vectors[VECTOR_SHARED_RATE_MIN, v], vectors[VECTOR_SHARED_RATE_MAX, v] = low_rate, high_rate
+            distance_above = columns_per_value * (tracking.value_max[v] - value)
+            distance_below = columns_per_value * (value - tracking.value_min[v])
+            low_rate = max(low_rate, -max(distance_below, 0.0) * approach_rate)
+            high_rate = min(high_rate, max(distance_above, 0.0) * approach_rate)
+        tracking.shared_rate_min[v], tracking.shared_rate_max[v] = low_rate, high_rate
 
 
 @inline
@@ -84,56 +79,54 @@ def remaining_share(used_share, start, end):
 
 
 @subroutine
-def narrow_bounds(lower, upper, base, vectors, indices, share, stage, n):
+def narrow_bounds(tracking, share, stage):
     """Narrow the bounds of the columns that a level shares with the levels above; a change of 0 stays feasible.
 
+    `lower` and `upper` bound the changes of the columns from `next_rate`, the velocities of the levels above.
+
     Args:
-        lower, upper: bounds of the changes of the columns from `base`; overwritten for the first n.
-        base: (n,) velocities of the levels above.
         share: share of the bounds that remains.
         stage: the stage of the level.
     """
-    for v in range(n):
-        if 0 < indices[INDEX_SHARED, v] < stage:
-            lower[v], upper[v] = (
-                share * min(0.0, max(lower[v], vectors[VECTOR_SHARED_RATE_MIN, v] - base[v])),
-                share * max(0.0, min(upper[v], vectors[VECTOR_SHARED_RATE_MAX, v] - base[v])),
-            )
+    lower, upper, base = tracking.lower, tracking.upper, tracking.next_rate
+    for v in range(tracking.column_count):
+        if 0 < tracking.first_level[v] < stage:
+            lower[v] = share * min(0.0, max(lower[v], tracking.shared_rate_min[v] - base[v]))
+            upper[v] = share * max(0.0, min(upper[v], tracking.shared_rate_max[v] - base[v]))
 
 
 @subroutine
-def used_acceleration_share(column_table, options, vectors, indices, stage, n):
+def used_acceleration_share(tracking, stage):
     """Return the largest share of a column's acceleration limit that the levels up to `stage` use in this step.
 
-    They use it to follow the curvature of their rows and of the loops (VECTOR_RATE_CHANGES), and to stay within the
-    bounds of the shared columns.
+    They use it to follow the curvature of their rows and of the loops (`rate_change`), and to stay within the bounds of
+    the shared columns.
     """
-    rate_changes, largest_share = vectors[VECTOR_RATE_CHANGES], 0.0
-    for v in range(n):
-        if 0 < indices[INDEX_SHARED, v] <= stage:
-            next_rate = column_table[RATE, v] + rate_changes[v]
-            excess = max(
-                next_rate - vectors[VECTOR_SHARED_RATE_MAX, v], vectors[VECTOR_SHARED_RATE_MIN, v] - next_rate, 0.0
-            )
-            max_rate_change = column_table[MAX_ACCELERATION, v] * options[TIME_STEP]
+    rate_changes, largest_share = tracking.rate_change, 0.0
+    for v in range(tracking.column_count):
+        if 0 < tracking.first_level[v] <= stage:
+            next_rate = tracking.rate[v] + rate_changes[v]
+            excess = max(next_rate - tracking.shared_rate_max[v], tracking.shared_rate_min[v] - next_rate, 0.0)
+            max_rate_change = tracking.max_acceleration[v] * tracking.options.time_step
             largest_share = max(largest_share, (abs(rate_changes[v]) + excess) / max_rate_change)
     return largest_share
 
 
 @subroutine
-def find_row_curvatures(problem, options, vectors, row_state, out, rates, n):
-    """Write the curvature of the rows of the upper levels during a step into `row_state`.
+def find_row_curvatures(problem, tracking, out):
+    """Write the curvature of the rows of the upper levels during a step into `row_curvature`.
 
     Args:
         out: the variables after the step, (x,); their residuals are written to buffer 0.
-        rates: (n,) velocities of the step. VECTOR_PLANNED_RATES contains the velocities before the loops were closed.
 
     Returns:
         The first stage whose residuals deviate from the plan by more than DEVIATION_SHARE; 0 if there is none.
     """
-    blocks, block_columns = problem.blocks, problem.block_columns
+    blocks, block_columns, n = problem.blocks, problem.block_columns, tracking.column_count
+    rates, planned_rates, row_curvature = tracking.next_rate, tracking.planned_rate, tracking.row_curvature
     residual, next_residual, jacobian = problem.residual[1], problem.residual[0], problem.jacobian[1]
-    dt, step_square, deviating_stage, square_share = options[TIME_STEP], 0.0, 0, DEVIATION_SHARE * DEVIATION_SHARE
+    dt, step_square, deviating_stage = tracking.options.time_step, 0.0, 0
+    square_share = DEVIATION_SHARE * DEVIATION_SHARE
     for v in range(n):
         step_square += dt * dt * rates[v] * rates[v]
     last_stage = problem.stage_count - 2
@@ -156,17 +149,17 @@ def find_row_curvatures(problem, options, vectors, row_state, out, rates, n):
             position_square, rotation_square = 0.0, 0.0
             for r in range(block.row_count):
                 next_error, linear_error = next_residual[first_row + r], residual[first_row + r]
-                planned_error = linear_error + row_state[ROW_CURVATURE, first_row + r]
+                planned_error = linear_error + row_curvature[first_row + r]
                 for u in range(width):
                     v = block_columns[first_column + u]
                     if v < n:
                         entry = dt * J[r, u]
                         linear_error += entry * rates[v]
-                        planned_error += entry * vectors[VECTOR_PLANNED_RATES, v]
+                        planned_error += entry * planned_rates[v]
                 curvature, deviation = next_error - linear_error, next_error - planned_error
                 if not abs(curvature) <= MAX_ROW_CURVATURE * step_square * problem.weight[first_row + r] + 1e-12:
                     curvature = 0.0
-                row_state[ROW_CURVATURE, first_row + r] = curvature
+                row_curvature[first_row + r] = curvature
                 if r < position_row_count:
                     position_square += deviation * deviation
                 else:

@@ -18,8 +18,11 @@ from mechanik.collision import Collider
 from mechanik.collision.collider import Contact, warn_of_always_close_pairs
 from mechanik.collision.collision_body import Obstacle
 from mechanik.errors import InvalidArgument, LimitsError, ObjectiveError, StructureError
-from mechanik.kernels.tracking import level_qp as layout
-from mechanik.kernels.tracking.level_qp import LIMITED_BY_ACCELERATION, LIMITED_BY_POSITION, LIMITED_BY_VELOCITY
+from mechanik.kernels.tracking.tracking_layout import (
+    LIMITED_BY_ACCELERATION,
+    LIMITED_BY_POSITION,
+    LIMITED_BY_VELOCITY,
+)
 from mechanik.model import Frame, Mechanism
 from mechanik.motion.rate_limits import RateLimits, as_rate_limits
 from mechanik.motion.tracking.tracking_problem import (
@@ -410,9 +413,9 @@ class Tracker:
         q_start = mechanism.q if q0 is None else mechanism._single_q(q0)
         self._q_start = np.array(q_start)
         objectives = [freeze_angles(mechanism, item, q_start, self._bounds) for item in task_objectives]
-        extra_row_count = 0 if self._collider is None else len(self._collider.distance_names)
+        pair_count = 0 if self._collider is None else len(self._collider.distance_names)
         self._problem = problem = build_tracking_problem(
-            mechanism, objectives, can_move.tolist(), self._bounds, self._rates, self._gains, extra_row_count, self.dt,
+            mechanism, objectives, can_move.tolist(), self._bounds, self._rates, self._gains, pair_count, self.dt,
             damping_value, follow,
         )  # fmt: skip
         relations = [item.relations(mechanism) for item in objectives]
@@ -427,11 +430,7 @@ class Tracker:
         self._rate_index, self._v_index = as_slice(self._dof_columns), as_slice(self._dof_indices)
         names = mechanism.space.v_names
         self._names: tuple[str, ...] = tuple(names[int(k)] for k in self._dof_indices)
-        self._kernel_arguments = (
-            packed.ints, packed.floats, problem.table, problem.options, *problem.workspaces, problem.gains,
-            problem.row_state, problem.target_motion,
-            problem.extra_jacobian, problem.extra_bounds,
-        )  # fmt: skip
+        self._kernel_arguments, self._column_rates = problem.kernel_arguments, problem.column_rates
         self._v = np.zeros(mechanism.nv)
         self._is_too_near = False
         self.reset(q_start)
@@ -508,9 +507,9 @@ class Tracker:
         self._q[:] = q_start
         self._trial[mechanism.nq : mechanism.nq + len(closure_values)] = closure_values
         self._v[:] = v_start
-        problem.table[layout.RATE], problem.table[layout.CURVATURE_RATE] = 0.0, 0.0
-        problem.table[layout.RATE, self._dof_columns] = v_start[self._dof_indices] / self._scale
-        problem.row_state[:], problem.target_motion[:] = 0.0, 0.0
+        column_rates = np.zeros(len(problem.columns))
+        column_rates[self._dof_columns] = v_start[self._dof_indices] / self._scale
+        problem.reset_state(column_rates)
         self._last_positions: Array | None = None
         self._step_count, self._targets_changed, self._is_first_step = 0, True, True
         self._q_start = q_start.copy()
@@ -554,14 +553,10 @@ class Tracker:
         pair_row_count = 0
         if problem.has_functions or self._collider is not None or self._is_first_step:
             pair_row_count = self._evaluate()
-        code = int(
-            step_kernel.tracking_step(
-                *self._kernel_arguments, pair_row_count, problem.limit_codes, self._targets_changed
-            )
-        )
+        code = int(step_kernel.tracking_step(*self._kernel_arguments, pair_row_count, self._targets_changed))
         self._targets_changed = False
         self._step_count += 1
-        self._v[self._v_index] = problem.table[layout.RATE, self._rate_index] * self._scale
+        self._v[self._v_index] = self._column_rates[self._rate_index] * self._scale
         return TOO_NEAR_CODE if self._is_too_near and code == 0 else code
 
     # ---- internals --------------------------------------------------------------------------
@@ -572,7 +567,7 @@ class Tracker:
         if problem.has_functions:
             evaluate_python_residuals(mechanism, problem.subproblem.packed, problem.relations)
         if self._is_first_step:  # sets the previous residuals: before the first step, targets have no velocity
-            step_kernel.tracking_step(*self._kernel_arguments, EVALUATE_ONLY, problem.limit_codes, True)
+            step_kernel.tracking_step(*self._kernel_arguments, EVALUATE_ONLY, True)
             self._is_first_step = False
         if self._collider is None:
             return 0
@@ -588,20 +583,11 @@ class Tracker:
             ALWAYS_NEAR_DISTANCE, STOP_DISTANCE_RATIO * stop_time * largest_motion / self.dt
         )
         distances, distance_jacobian = self._collider.distances_and_jacobian(self._q, max_distance=max_distance)
-        count, bounds = len(distances), problem.extra_bounds
-        rates, min_rates = separation_rates(
-            distances, self._clearance, stop_time, float(problem.options[layout.LIMIT_APPROACH_RATE]), self.dt
-        )
-        bounds[:count, 1], bounds[:count, layout.DESIRED_DISTANCE_RATE], bounds[:count, layout.MIN_DISTANCE_RATE] = (
-            np.inf,
-            rates,
-            min_rates,
-        )
-        problem.extra_jacobian[:count] = 0.0
-        problem.extra_jacobian[:count, self._dof_columns] = distance_jacobian[:, self._dof_indices] * self._scale
-        self._is_too_near = bool(count) and float(distances.min()) < self._clearance - CLEARANCE_SLACK
-        problem.options[layout.IS_TOO_NEAR] = self._is_too_near
-        return count
+        rates, min_rates = separation_rates(distances, self._clearance, stop_time, problem.limit_approach_rate, self.dt)
+        self._is_too_near = len(distances) > 0 and float(distances.min()) < self._clearance - CLEARANCE_SLACK
+        jacobian = distance_jacobian[:, self._v_index] * self._scale
+        problem.write_pairs(jacobian, self._rate_index, rates, min_rates, self._is_too_near)
+        return len(distances)
 
     def _check_current(self) -> None:
         """Reject a mechanism that was edited after the tracker was created."""

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from mechanik.errors import ObjectiveError
-from mechanik.kernels.tracking import level_qp as layout
+from mechanik.kernels.tables import Ints
+from mechanik.kernels.tracking.tracking_layout import TrackingTables
 from mechanik.model import Mechanism
+from mechanik.model.configuration_space import Indices
 from mechanik.objectives import JointValues, Objective
 from mechanik.objectives.joint_goals import JointObjective, nearest_equivalent_value
 from mechanik.objectives.relation import Relation, RelationKind
@@ -60,23 +62,14 @@ def freeze_angles(mechanism: Mechanism, objective: Objective, q: Array, bounds: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackingProblem:
-    """A problem with a single subproblem, and the arrays that `kernels/tracking/tracking_step.py` reads and writes.
+    """A problem with a single subproblem, the tables of the tracking kernel, and all access to them from Python.
 
     Attributes:
         problem: the problem.
         subproblem: its only subproblem.
         relations: the relation of each residual block, to call residuals that are Python functions; a relation without
             rows for constraints.
-        table: (COLUMN_TABLE_ROWS, columns) limits and rates of each column.
-        options: (OPTION_COUNT,) options of the step.
-        gains: (rows,) gain of each residual row, 1/s.
-        row_state: (ROW_STATES, rows) state of each residual row between steps, see `kernels/tracking/level_qp.py`.
-        target_motion: (stages, columns + 1) last motion of the targets in each stage, and whether it was a jump.
-        extra_jacobian: (rows + extra rows, columns) Jacobian of the distances of collision pairs, then rows with bands.
-        extra_bounds: (rows + extra rows, 4) bounds on the rates of the rows of `extra_jacobian`; for collision pairs
-            also the desired and the smallest allowed rate.
-        workspaces: memory of the kernel.
-        limit_codes: (columns,) code of the active limit of each column; 0: none, negative: a lower limit.
+        tables: limits, options and state of the tracker, see `kernels/tracking/tracking_layout.py`.
         columns: (columns,) index in v of each column that is not a slack; nv and above for joints that close loops.
         has_functions: whether a residual is a Python function.
     """
@@ -84,17 +77,61 @@ class TrackingProblem:
     problem: Problem
     subproblem: Subproblem
     relations: list[Relation]
-    table: Array
-    options: Array
-    gains: Array
-    row_state: Array
-    target_motion: Array
-    extra_jacobian: Array
-    extra_bounds: Array
-    workspaces: tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]
-    limit_codes: np.ndarray[tuple[int], np.dtype[np.int64]]
-    columns: np.ndarray[tuple[int], np.dtype[np.int64]]
+    tables: TrackingTables
+    columns: Indices
     has_functions: bool
+
+    @property
+    def kernel_arguments(self) -> tuple[Ints, Array, Ints, Array]:
+        """The arrays of the problem and of the tracker, the first arguments of the kernel."""
+        packed = self.subproblem.packed
+        return packed.ints, packed.floats, self.tables.ints, self.tables.floats
+
+    @property
+    def column_rates(self) -> Array:
+        """Present velocity of each column, in units of the column per s, (columns,); a view."""
+        return self.tables.rate
+
+    @property
+    def limit_codes(self) -> Ints:
+        """Code of the active limit of each column, (columns,); 0: none, negative: a lower limit. A view."""
+        return self.tables.limit_code
+
+    @property
+    def limit_approach_rate(self) -> float:
+        """Largest rate of coupled columns towards a limit, as a share of the remaining distance, 1/s."""
+        return float(self.tables.options.limit_approach_rate)
+
+    def reset_state(self, column_rates: Array) -> None:
+        """Forget the previous steps and targets; the present velocities of the columns become `column_rates`."""
+        tables = self.tables
+        tables.rate[:] = column_rates
+        for state in (
+            tables.curvature_rate,
+            tables.previous_residual,
+            tables.row_curvature,
+            tables.target_motion,
+            tables.target_has_jumped,
+        ):
+            state[:] = 0
+
+    def write_pairs(
+        self, jacobian: Array, columns: Indices | slice, rates: Array, min_rates: Array, is_too_near: bool
+    ) -> None:
+        """Write the collision pairs of the next step.
+
+        Args:
+            jacobian: (pairs, dofs) derivatives of the distances, m per unit of the column.
+            columns: (dofs,) the column of each dof; distances do not depend on other columns.
+            rates, min_rates: (pairs,) desired and smallest allowed rates of the distances, m/s.
+            is_too_near: whether a pair is too near.
+        """
+        tables, count = self.tables, len(jacobian)
+        tables.extra_rows[:count] = 0.0
+        tables.extra_rows[:count, columns] = jacobian
+        tables.extra_rate_max[:count] = np.inf
+        tables.desired_distance_rate[:count], tables.min_distance_rate[:count] = rates, min_rates
+        tables.options.is_too_near = is_too_near
 
     def rows_of(self, owner: int) -> list[int]:
         """Indices of the residual rows of the objective with index `owner`."""
@@ -112,7 +149,7 @@ def build_tracking_problem(
     bounds: tuple[Array, Array],
     rates: tuple[Array, Array],
     gains: Sequence[float],
-    extra_row_count: int,
+    pair_count: int,
     dt: float,
     damping: float,
     follows_targets: bool,
@@ -124,7 +161,7 @@ def build_tracking_problem(
         bounds: lower and upper limits, (nq,) each.
         rates: largest velocities and accelerations, (nv,) each.
         gains: gain of each objective, 1/s.
-        extra_row_count: largest number of rows for the distances of collision pairs.
+        pair_count: largest number of collision pairs.
         dt: time step, s.
         damping: damping of velocities at a singularity, as in `Tracker`.
         follows_targets: whether the velocity of moving targets is fed forward.
@@ -149,53 +186,39 @@ def build_tracking_problem(
     columns = packed.columns[packed.columns >= 0]
     column_count = len(columns)
     scale, x_indices = packed.column_scales[:column_count], packed.column_x_indices[:column_count]
-    table = np.zeros((layout.COLUMN_TABLE_ROWS, column_count))
-    table[[layout.MAX_VELOCITY, layout.MAX_ACCELERATION, layout.VALUE_MAX]] = math.inf
-    table[layout.VALUE_MIN] = -math.inf
+    tables = TrackingTables.allocate(
+        column_count=column_count,
+        row_count=packed.row_count,
+        stage_count=packed.stage_count,
+        pair_count=pair_count,
+    )
     is_dof = columns < mechanism.nv
-    for rate_row, rate in zip((layout.MAX_VELOCITY, layout.MAX_ACCELERATION), rates, strict=True):
-        table[rate_row, is_dof] = rate[columns[is_dof]] / scale[is_dof]
+    for table, rate in zip((tables.max_velocity, tables.max_acceleration), rates, strict=True):
+        table[:] = math.inf
+        table[is_dof] = rate[columns[is_dof]] / scale[is_dof]
     packed.write_bounds(*bounds)
-    lower, upper = packed.column_bounds
     is_scalar = x_indices >= 0
-    table[layout.VALUE_MIN, is_scalar] = lower[:column_count][is_scalar]
-    table[layout.VALUE_MAX, is_scalar] = upper[:column_count][is_scalar]
+    for table, bound in zip((tables.value_min, tables.value_max), packed.column_bounds, strict=True):
+        table[is_scalar] = bound[:column_count][is_scalar]
+    tables.value_min[~is_scalar], tables.value_max[~is_scalar] = -math.inf, math.inf
     for block, owner in zip(packed.block_records(), subproblem.owners, strict=True):
         if owner < 0:
-            table[layout.IS_COUPLED, block.column_indices[block.column_indices < column_count]] = 1.0
-    is_limited = np.isfinite(table[layout.MAX_VELOCITY]) & np.isfinite(table[layout.MAX_ACCELERATION])
+            tables.is_coupled[block.column_indices[block.column_indices < column_count]] = 1
+    is_limited = np.isfinite(tables.max_velocity) & np.isfinite(tables.max_acceleration)
     longest_stopping_time = float(
-        np.max(table[layout.MAX_VELOCITY, is_limited] / table[layout.MAX_ACCELERATION, is_limited], initial=0.0)
+        np.max(tables.max_velocity[is_limited] / tables.max_acceleration[is_limited], initial=0.0)
     )
-    options = np.zeros(layout.OPTION_COUNT)
-    options[layout.TIME_STEP], options[layout.SINGULARITY_DAMPING] = dt, damping
-    options[layout.SINGULARITY_DISTANCE] = SINGULARITY_DISTANCE
-    options[layout.FOLLOWS_TARGET_VELOCITY] = follows_targets
-    options[layout.LIMIT_APPROACH_RATE] = BRAKING_SHARE / max(longest_stopping_time, BRAKING_SHARE * dt)
-    options[layout.HARD_RESIDUAL_TOLERANCE] = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
-    row_count = packed.row_count
-    tracking_problem = TrackingProblem(
-        compiled_problem, subproblem, relations, table, options, np.full(row_count, 1.0 / dt),
-        np.zeros((layout.ROW_STATES, row_count)), np.zeros((packed.stage_count, column_count + 1)),
-        np.zeros((row_count + extra_row_count, column_count)), np.zeros((row_count + extra_row_count, 4)),
-        _workspaces(column_count, row_count, extra_row_count), np.zeros(column_count, dtype=np.int64), columns,
-        has_functions,
-    )  # fmt: skip
+    options = tables.options
+    options.time_step, options.singularity_damping = dt, damping
+    options.singularity_distance = SINGULARITY_DISTANCE
+    options.follows_target_velocity = follows_targets
+    options.limit_approach_rate = BRAKING_SHARE / max(longest_stopping_time, BRAKING_SHARE * dt)
+    options.hard_residual_tolerance = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
+    tracking_problem = TrackingProblem(compiled_problem, subproblem, relations, tables, columns, has_functions)
+    tables.gain[:] = 1.0 / dt
     for task_index, gain in enumerate(gains):
-        tracking_problem.gains[tracking_problem.rows_of(task_index)] = gain
+        tables.gain[tracking_problem.rows_of(task_index)] = gain
     return tracking_problem
-
-
-def _workspaces(
-    column_count: int, row_count: int, extra_row_count: int
-) -> tuple[Array, Array, np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
-    """Workspace arrays of the kernel: matrices, vectors and indices."""
-    size = column_count + row_count + extra_row_count + 3
-    return (
-        np.zeros((layout.MATRIX_COUNT, size, max(column_count, row_count, 3))),
-        np.zeros((layout.VECTOR_COUNT, size)),
-        np.zeros((layout.INDEX_COUNT, size), dtype=np.int64),
-    )
 
 
 def _empty_residual(mechanism: Mechanism, q: Array) -> tuple[Array, Array]:
