@@ -49,12 +49,7 @@ from .level_qp import (
     solve_cholesky,
     unconstrained_minimum,
 )
-from .tracking_layout import (
-    LIMITED_BY_ACCELERATION,
-    LIMITED_BY_POSITION,
-    LIMITED_BY_VELOCITY,
-    NOT_LIMITED,
-)
+from .tracking_layout import LIMITED_BY_ACCELERATION, LIMITED_BY_POSITION, LIMITED_BY_VELOCITY, NOT_LIMITED
 from .upper_levels import (
     LOWEST_LEVEL_END,
     LOWEST_LEVEL_START,
@@ -307,18 +302,13 @@ def solve_levels(problem, tracking, is_repeated, lowest_share, middle_share, d, 
         lowest_share, middle_share: shares (0 to 1) of their bounds that the lowest level, and the levels between it and
             the first one, may use at the columns that they share with the levels above (`upper_levels.py`).
         is_orthonormal: whether B is the identity; then its columns stay orthonormal at all levels.
-        k: number of extra rows; soft rows with bands are appended.
+        k: number of extra rows; the rows with bands of the solved levels are appended.
     """
     n, options, B, base = tracking.column_count, tracking.options, tracking.basis, tracking.next_rate
     A_columns, A, is_active = tracking.level_jacobian, tracking.jacobian_over_basis, tracking.is_active
     band_lower, band_upper = tracking.band_lower, tracking.band_upper
-    H, L, C, lower, upper = (
-        tracking.hessian,
-        tracking.factor,
-        tracking.bound_normals,
-        tracking.lower,
-        tracking.upper,
-    )
+    H, L = tracking.hessian, tracking.factor
+    C, lower, upper = tracking.bound_normals, tracking.lower, tracking.upper
     e, past_error, desired_rates, gains = tracking.error, tracking.past_error, tracking.desired_rate, tracking.gain
     y, y_goal, y_target, extra_rows = tracking.y, tracking.y_goal, tracking.y_target, tracking.extra_rows
     rate_changes, stage_count, used_share = tracking.rate_change, problem.stage_count, 0.0
@@ -403,10 +393,8 @@ def solve_levels(problem, tracking, is_repeated, lowest_share, middle_share, d, 
                         next_rate = row_rate(A_columns, r, base, n)
                         for j in range(d):
                             next_rate += A[r, j] * y[j]
-                        low_rate, high_rate = (
-                            approach_rate * (band_lower[r] - e[r]),
-                            approach_rate * (band_upper[r] - e[r]),
-                        )
+                        low_rate = approach_rate * (band_lower[r] - e[r])
+                        high_rate = approach_rate * (band_upper[r] - e[r])
                         if next_rate < low_rate - 1e-12 or next_rate > high_rate + 1e-12:
                             is_active[r] = 1
                             offset = band_lower[r] if next_rate < low_rate else band_upper[r]
@@ -455,13 +443,8 @@ RATE_SLACK = 1e-8
 @subroutine
 def distance_rates_over_basis(tracking, pair_row_count, d):
     """Write A (pair_row_count, d) and the offsets: the rates of the distances of pairs are A y + offset."""
-    A, offset, B, base = (
-        tracking.jacobian_over_basis,
-        tracking.distance_offset,
-        tracking.basis,
-        tracking.next_rate,
-    )
-    extra_rows = tracking.extra_rows
+    A, offset, extra_rows = tracking.jacobian_over_basis, tracking.distance_offset, tracking.extra_rows
+    B, base = tracking.basis, tracking.next_rate
     for i in range(pair_row_count):
         offset[i] = 0.0
         for j in range(d):
@@ -475,14 +458,13 @@ def distance_rates_over_basis(tracking, pair_row_count, d):
 
 
 @subroutine
-def separation_hessian(tracking, S, pair_row_count, d, H, y):
+def separation_hessian(tracking, pair_row_count, d):
     """Write the Hessian of the separation into H, and the right-hand side into y; both are sums over the slow pairs.
 
-    Args:
-        S: (d, d) matrix of the damping, B'B (lower triangle).
+    The matrix S of the damping is B'B (lower triangle).
     """
+    H, S, y, largest_diagonal = tracking.hessian, tracking.gram, tracking.y, 0.0
     A, offset, is_too_slow = tracking.jacobian_over_basis, tracking.distance_offset, tracking.is_too_slow
-    largest_diagonal = 0.0
     for j in range(d):
         y[j] = 0.0
         for c in range(j + 1):
@@ -552,21 +534,13 @@ def increase_distances(tracking, d, is_orthonormal, pair_row_count, k, keeps_min
     Returns:
         False if the bounds that must hold are infeasible.
     """
-    n, B, base, A, H, L, S, y = (
-        tracking.column_count,
-        tracking.basis,
-        tracking.next_rate,
-        tracking.jacobian_over_basis,
-        tracking.hessian,
-        tracking.factor,
-        tracking.gram,
-        tracking.y,
-    )
+    n, A, B = tracking.column_count, tracking.jacobian_over_basis, tracking.basis
+    H, L, y, base = tracking.hessian, tracking.factor, tracking.y, tracking.next_rate
     C, lower, upper = tracking.bound_normals, tracking.lower, tracking.upper
     offset, is_too_slow, separation_rates = tracking.distance_offset, tracking.is_too_slow, tracking.separation_rate
     extra_rows, desired_rates = tracking.extra_rows, tracking.desired_distance_rate
     distance_rates_over_basis(tracking, pair_row_count, d)
-    basis_gram(B, S, n, d, is_orthonormal)
+    basis_gram(B, tracking.gram, n, d, is_orthonormal)
     bound_count = separation_bounds(tracking, pair_row_count, k, d, keeps_min_rates)
     for i in range(pair_row_count):
         current_rate = 0.0
@@ -574,7 +548,7 @@ def increase_distances(tracking, d, is_orthonormal, pair_row_count, k, keeps_min
             current_rate += extra_rows[i, v] * tracking.rate[v]
         is_too_slow[i] = 1 if current_rate < desired_rates[i] else 0
     for _ in range(MAX_SEPARATION_ROUNDS):
-        separation_hessian(tracking, S, pair_row_count, d, H, y)
+        separation_hessian(tracking, pair_row_count, d)
         if not factor_cholesky(H, L, d):
             return False
         solve_cholesky(L, y, d)

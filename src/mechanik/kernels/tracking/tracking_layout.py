@@ -92,12 +92,12 @@ class TrackingTables(Tables):
     previous_residual = floats(row_count)  # for the previous targets
     row_curvature = floats(row_count)  # part of a residual's change in the last step that is not linear in the step
     target_motion = floats(stage_count, column_count)  # previous motion of the targets, as velocities of the columns
-    # bounds of the next velocity
+    # bounds of the next velocity, first with and then without the acceleration limits
     rate_min = floats(column_count)
     rate_max = floats(column_count)
     rate_min_without_acceleration = floats(column_count)
     rate_max_without_acceleration = floats(column_count)
-    # the bounds for the levels below those that share a column (`upper_levels.py`)
+    # bounds of a column's rate for the levels below `first_level` (`upper_levels.py`)
     shared_rate_min = floats(column_count)
     shared_rate_max = floats(column_count)
     extra_rows = floats(row_count + pair_count, column_count)
@@ -112,7 +112,7 @@ class TrackingTables(Tables):
     planned_rate = floats(column_count)  # velocity of the step before the loops were closed
     candidate_rate = floats(column_count)  # velocity within the limits, but an upper level does not keep its residual
     separation_rate = floats(column_count)  # velocity that separates the pairs that are too near
-    rate_change = floats(column_count)  # twice the change that the curvature of rows and loops needs in a step
+    rate_change = floats(column_count)  # change that the curvature of rows and loops needs in the next step
     hard_jacobian = floats(row_count, column_count)  # M, then its triangular form
     hard_residual = floats(row_count)
     row_operations = floats(row_count, row_count)  # multiples of pivot rows that were subtracted from each hard row
@@ -125,29 +125,29 @@ class TrackingTables(Tables):
     past_error = floats(row_count)  # for the previous targets
     band_lower = floats(row_count)  # ends of the band of each row of a level; 0 without a band
     band_upper = floats(row_count)
-    desired_rate = floats(row_count)
+    desired_rate = floats(row_count)  # of the rows of a level
     # (m, d) of the rows of a level, or of the distances of pairs, over the basis
     jacobian_over_basis = floats(row_count + pair_count, column_count)
     distance_offset = floats(pair_count)  # rates of the distances of pairs at the velocities of the levels above
-    gram = floats(column_count, column_count)
+    gram = floats(column_count, column_count)  # of the rows of a level; for the separation of pairs B'B
     gram_factor = floats(column_count, column_count)
-    reflected_rows = floats(row_count, column_count)
+    reflected_rows = floats(row_count, column_count)  # of a level, by the Householder reflections of the basis
     scratch = floats(column_count)
     # quadratic program over y (d,), see `level_qp.py`
     y = floats(column_count)
     y_goal = floats(column_count)  # part of y that reduces the errors
     y_target = floats(column_count)  # part of y that follows the motion of the targets
-    hessian = floats(column_count, column_count)
-    factor = floats(column_count, column_count)
+    hessian = floats(column_count, column_count)  # H = L L'
+    factor = floats(column_count, column_count)  # L
     bound_normals = floats(column_count + row_count + pair_count, column_count)  # of the columns, then of extra rows
     lower = floats(column_count + row_count + pair_count)
     upper = floats(column_count + row_count + pair_count)
-    qp_J = floats(column_count, column_count)
+    qp_J = floats(column_count, column_count)  # J and R factor the normals of the active bounds
     qp_R = floats(column_count, column_count)
     multiplier = floats(column_count + 1)  # of the active bounds, then of the bound that is being added
     multiplier_step = floats(column_count)
-    rotated_normal = floats(column_count)
-    direction = floats(column_count)
+    rotated_normal = floats(column_count)  # w = J' normal
+    direction = floats(column_count)  # primal step direction
 
 
 open_tracking = opener(TrackingTables)

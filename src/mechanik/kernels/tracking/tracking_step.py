@@ -90,12 +90,9 @@ def eliminate_hard_rows(tracking, m):
     Row and column of each pivot, the pivot of each column, and the operations K are written: the multiples of the pivot
     rows that were subtracted from each row.
     """
-    M, K, n, pivot_count = tracking.hard_jacobian, tracking.row_operations, tracking.column_count, 0
-    pivot_rows, pivot_columns, pivot_of_column = (
-        tracking.row_of_pivot,
-        tracking.column_of_pivot,
-        tracking.pivot_of_column,
-    )
+    M, K, n = tracking.hard_jacobian, tracking.row_operations, tracking.column_count
+    pivot_rows, pivot_columns = tracking.row_of_pivot, tracking.column_of_pivot
+    pivot_of_column, pivot_count = tracking.pivot_of_column, 0
     is_limited, best_pivots, best_columns = tracking.is_limited, tracking.best_pivot, tracking.best_column
     for v in range(n):
         pivot_of_column[v] = -1
@@ -146,14 +143,9 @@ def free_basis(tracking, pivot_count):
 
     Each column of B contains the velocities of all columns at unit velocity of one independent column.
     """
-    M, B, n, pivot_of_column = (
-        tracking.hard_jacobian,
-        tracking.loop_basis,
-        tracking.column_count,
-        tracking.pivot_of_column,
-    )
+    M, B, n = tracking.hard_jacobian, tracking.loop_basis, tracking.column_count
     pivot_rows, pivot_columns = tracking.row_of_pivot, tracking.column_of_pivot
-    d = 0
+    pivot_of_column, d = tracking.pivot_of_column, 0
     for v in range(n):
         if pivot_of_column[v] < 0:
             for j in range(n - pivot_count):
@@ -176,12 +168,8 @@ def free_basis(tracking, pivot_count):
 @subroutine
 def add_closure_step(tracking, pivot_count, e, step):
     """Add to `step` the motion of the dependent columns that makes e zero, to first order; e is overwritten."""
-    M, K, pivot_rows, pivot_columns = (
-        tracking.hard_jacobian,
-        tracking.row_operations,
-        tracking.row_of_pivot,
-        tracking.column_of_pivot,
-    )
+    M, K = tracking.hard_jacobian, tracking.row_operations
+    pivot_rows, pivot_columns = tracking.row_of_pivot, tracking.column_of_pivot
     for s in range(pivot_count):
         for later_s in range(s + 1, pivot_count):
             factor = K[pivot_rows[later_s], s]
@@ -225,10 +213,8 @@ def append_band_rows(problem, tracking, k):
     """
     blocks, block_columns, slacks = problem.blocks, problem.block_columns, problem.slacks
     residual, jacobian, extra_rows = problem.residual[1], problem.jacobian[1], tracking.extra_rows
-    n, approach_rate = (
-        tracking.column_count,
-        min(1.0 / tracking.options.time_step, tracking.options.limit_approach_rate),
-    )
+    n, options = tracking.column_count, tracking.options
+    approach_rate = min(1.0 / options.time_step, options.limit_approach_rate)
     for b in range(problem.stages[0].soft_end):
         block = blocks[b]
         width, first_row, first_column = block.column_count, block.first_row, block.first_column
@@ -266,14 +252,8 @@ def find_braking_velocities(tracking, d, k):
         False if the bounds are infeasible.
     """
     n, options, B, base = tracking.column_count, tracking.options, tracking.basis, tracking.next_rate
-    H, L, C, y, lower, upper = (
-        tracking.hessian,
-        tracking.factor,
-        tracking.bound_normals,
-        tracking.y,
-        tracking.lower,
-        tracking.upper,
-    )
+    H, L, y = tracking.hessian, tracking.factor, tracking.y
+    C, lower, upper = tracking.bound_normals, tracking.lower, tracking.upper
     for v in range(n):
         tracking.rate_min[v] = tracking.rate_min_without_acceleration[v]
         tracking.rate_max[v] = tracking.rate_max_without_acceleration[v]
@@ -359,7 +339,7 @@ def apply_velocities(problem, tracking, x, out):
     """Move x by the velocities `next_rate` for one time step, and write the result to `out`."""
     step, rates, n, dt = problem.step, tracking.next_rate, tracking.column_count, tracking.options.time_step
     for v in range(problem.column_count):
-        step[v] = rates[v] * dt if v < n else 0.0
+        step[v] = rates[v] * dt if v < n else 0.0  # slack variables stay
     apply_step(problem, x, out, False)
 
 
@@ -368,6 +348,7 @@ def close_loops(problem, tracking, pivot_count, x, out, m):
     """Correct the dependent velocities until the loops are closed after the step; return the largest residual.
 
     Args:
+        m: number of hard rows.
         x, out: the present and the next variables, (x,); the next are written.
     """
     closure_step, e, rates = tracking.closure_step, tracking.hard_residual, tracking.next_rate
@@ -414,12 +395,8 @@ def tracking_step(ints, floats, tracking_ints, tracking_floats, pair_row_count, 
         pivot_count = eliminate_hard_rows(tracking, m)
         d = free_basis(tracking, pivot_count)
         B, loop_basis, pivot_of_column = tracking.basis, tracking.loop_basis, tracking.pivot_of_column
-        rates, linear_rates, planned_rates, curvature_rates = (
-            tracking.next_rate,
-            tracking.linear_rate,
-            tracking.planned_rate,
-            tracking.curvature_rate,
-        )
+        rates, linear_rates = tracking.next_rate, tracking.linear_rate
+        planned_rates, curvature_rates = tracking.planned_rate, tracking.curvature_rate
         for v in range(n):
             tracking.start_rate[v] = tracking.rate[v]
             if pivot_of_column[v] < 0:
