@@ -341,7 +341,6 @@ class PredictsCost(mk.Method):
     name: ClassVar[str] = "predicts cost"
     title: ClassVar[str] = "a prediction of the cost"
     citation: ClassVar[str] = "none"
-    default_iterations: ClassVar[int] = 5
 
     def iterate(self, problem):
         while True:
@@ -362,7 +361,7 @@ class PredictsCost(mk.Method):
     ids=["pose", "bands", "function"],
 )
 def test_cost_after_moves_nothing_and_equals_the_cost_of_the_next_step(goals):
-    solution = mk.Solver(ARM, goals, solver=PredictsCost()).solve(None, Q + 0.5)
+    solution = mk.Solver(ARM, goals, solver=PredictsCost()).solve(None, Q + 0.5, max_iterations=5)
     assert solution.iterations == 5
 
 

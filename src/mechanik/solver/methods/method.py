@@ -42,7 +42,8 @@ class Method(ABC):
         name: short name; `Solver(..., solver=name)` selects a method of `METHODS`.
         title: name for messages.
         citation: the paper.
-        default_iterations: maximum number of iterations if the caller gives none.
+        default_iterations: maximum number of iterations if the caller gives none. Where a goal with lengths and angles
+            is not reached, a second descent, with residuals in m and rad, has as many.
         supports_soft_objectives: whether the method reduces soft objectives, such as rest poses, as far as the required
             objectives allow.
         supports_loops: whether closures may be part of the residual. Loops are then closed together with the goals.
