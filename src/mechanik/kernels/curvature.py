@@ -45,6 +45,14 @@ from .compiler import inline, subroutine
 from .elimination import FROM_REMAINING_ROWS, NO_INDEX, block_row_combination
 from .linear_systems import distance_to_bound
 from .problem_layout import *
+from .problem_views import (
+    columns_of_block,
+    jacobian_of_block,
+    null_space_row,
+    rows_of_block,
+    square_matrix,
+    tableau_of_block,
+)
 from .relative_pose import rotate_inverse
 from .residuals import rotation_velocity, world_frame
 from .tables import matrix_at
@@ -59,14 +67,14 @@ MAX_PROBED_COLUMNS = 16
 @subroutine
 def add_block_gradient(problem, buffer, b, row_factors, out):
     """Add J' f of one block to `out`, (columns,), for the factors f of all rows, `row_factors`."""
-    block, block_columns = problem.blocks[b], problem.block_columns
-    width, first_row, first_column = block.column_count, block.first_row, block.first_column
-    J = matrix_at(problem.jacobian[buffer], block.first_jacobian, block.row_count, width)
+    block = problem.blocks[b]
+    columns, factors = columns_of_block(problem, block), rows_of_block(row_factors, block)
+    J = jacobian_of_block(problem, buffer, block)
     for r in range(block.row_count):
-        factor = row_factors[first_row + r]
+        row, factor = J[r], factors[r]
         if factor != 0.0:
-            for u in range(width):
-                out[block_columns[first_column + u]] += factor * J[r, u]
+            for u in range(block.column_count):
+                out[columns[u]] += factor * row[u]
 
 
 @subroutine
@@ -88,65 +96,71 @@ def find_multipliers(problem, buffer, hard_end, soft_end, remaining_count):
     row operations (`row_combination`) then give the multipliers of the rows before elimination. The gradient goes to
     `lagrangian_gradient`.
     """
-    blocks, block_columns, pivot_row, pivot_column = (
+    blocks, pivot_row, gradient, all_multipliers, remaining_pivot = (
         problem.blocks,
-        problem.block_columns,
         problem.pivot_row,
-        problem.pivot_column,
-    )
-    remaining_row, multiplier, gradient, tableau, block_multiplier = (
-        problem.remaining_row,
-        problem.multiplier,
         problem.lagrangian_gradient,
-        problem.tableau,
-        problem.block_residual,
+        problem.multiplier,
+        problem.remaining_pivot,
     )
-    system = matrix_at(problem.dense_rows, 0, remaining_count, remaining_count + 1)
+    system, right_side = matrix_at(problem.dense_rows, 0, remaining_count, remaining_count + 1), remaining_count
     for b in range(hard_end):
-        for r in range(blocks[b].first_row, blocks[b].first_row + blocks[b].row_count):
+        multiplier = rows_of_block(all_multipliers, blocks[b])
+        for r in range(blocks[b].row_count):
             multiplier[r] = 0.0
     write_lagrangian_gradient(problem, buffer, hard_end, soft_end, gradient)
     for equation in range(remaining_count):
         for k in range(remaining_count + 1):
             system[equation, k] = 0.0
     for equation in range(remaining_count):
-        v = problem.remaining_pivot[equation]
+        v = remaining_pivot[equation]
         if v == NO_INDEX:
             system[equation, equation] = 1.0
         else:
-            system[equation, remaining_count] = -gradient[v]
+            system[equation, right_side] = -gradient[v]
     for b in range(hard_end):
         block = blocks[b]
-        m, width, first_row, first_column = block.row_count, block.column_count, block.first_row, block.first_column
-        rows = matrix_at(tableau, block.first_jacobian, m, width)
-        for r in range(m):
-            equation = remaining_row[first_row + r]
-            if pivot_column[first_row + r] != NO_INDEX:
-                multiplier[first_row + r] = -gradient[block_columns[first_column + pivot_column[first_row + r]]]
-            elif equation == NO_INDEX or problem.remaining_pivot[equation] == NO_INDEX:
+        tableau, columns = tableau_of_block(problem, block), columns_of_block(problem, block)
+        multiplier, pivot_column, remaining_row = (
+            rows_of_block(all_multipliers, block),
+            rows_of_block(problem.pivot_column, block),
+            rows_of_block(problem.remaining_row, block),
+        )
+        for r in range(block.row_count):
+            equation, has_pivot = remaining_row[r], pivot_column[r] != NO_INDEX
+            if has_pivot:
+                multiplier[r] = -gradient[columns[pivot_column[r]]]
+            elif equation == NO_INDEX or remaining_pivot[equation] == NO_INDEX:
                 continue
-            for u in range(width):
-                k = pivot_row[block_columns[first_column + u]] - FROM_REMAINING_ROWS
+            for u in range(block.column_count):
+                k = pivot_row[columns[u]] - FROM_REMAINING_ROWS
                 if k >= 0:
-                    if pivot_column[first_row + r] != NO_INDEX:
-                        system[k, remaining_count] -= rows[r, u] * multiplier[first_row + r]
+                    if has_pivot:
+                        system[k, right_side] -= tableau[r, u] * multiplier[r]
                     else:
-                        system[k, equation] += rows[r, u]
+                        system[k, equation] += tableau[r, u]
     solve_dense(system)
     for b in range(hard_end):
         block = blocks[b]
-        m, first_row = block.row_count, block.first_row
+        m, row_combination, new_multiplier = (
+            block.row_count,
+            block_row_combination(problem, block),
+            problem.block_residual,
+        )
+        multiplier, pivot_column, remaining_row = (
+            rows_of_block(all_multipliers, block),
+            rows_of_block(problem.pivot_column, block),
+            rows_of_block(problem.remaining_row, block),
+        )
         for r in range(m):
-            equation = remaining_row[first_row + r]
-            if pivot_column[first_row + r] == NO_INDEX and equation != NO_INDEX:
-                multiplier[first_row + r] = system[equation, remaining_count]
-        row_combination = block_row_combination(problem, block)
+            if pivot_column[r] == NO_INDEX and remaining_row[r] != NO_INDEX:
+                multiplier[r] = system[remaining_row[r], right_side]
         for k in range(m):
-            block_multiplier[k] = 0.0
+            new_multiplier[k] = 0.0
             for r in range(m):
-                block_multiplier[k] += row_combination[r, k] * multiplier[first_row + r]
+                new_multiplier[k] += row_combination[r, k] * multiplier[r]
         for k in range(m):
-            multiplier[first_row + k] = block_multiplier[k]
+            multiplier[k] = new_multiplier[k]
     write_lagrangian_gradient(problem, buffer, hard_end, soft_end, gradient)
 
 
@@ -158,22 +172,22 @@ def solve_dense(A):
     """
     n, row_length = A.shape
     for k in range(n):
-        pivot_row = k
+        largest = k
         for i in range(k + 1, n):
-            if abs(A[i, k]) > abs(A[pivot_row, k]):
-                pivot_row = i
-        if pivot_row != k:
+            if abs(A[i, k]) > abs(A[largest, k]):
+                largest = i
+        if largest != k:
             for column in range(k, row_length):
-                A[k, column], A[pivot_row, column] = A[pivot_row, column], A[k, column]
-        pivot = A[k, k]
+                A[k, column], A[largest, column] = A[largest, column], A[k, column]
+        pivot, pivot_row = A[k, k], A[k]
         inverse = 1.0 / pivot if pivot != 0.0 else 0.0
         for column in range(k, row_length):
-            A[k, column] *= inverse
+            pivot_row[column] *= inverse
         for i in range(n):
-            factor = A[i, k]
+            row, factor = A[i], A[i, k]
             if i != k and factor != 0.0:
                 for column in range(k, row_length):
-                    A[i, column] -= factor * A[k, column]
+                    row[column] -= factor * pivot_row[column]
 
 
 @subroutine
@@ -207,10 +221,11 @@ def begin_probes(problem, n):
     """Discard the known curvature and store the independent columns that are going to be probed."""
     for v in range(problem.column_count):
         problem.has_curvature[v] = 0
-    for k in range(n * n):
-        problem.curvature[k] = 0.0
+    S = square_matrix(problem.curvature, n)
     for i in range(n):
         problem.previous_columns[i] = problem.independent_column[i]
+        for k in range(n):
+            S[i, k] = 0.0
 
 
 @subroutine
@@ -219,7 +234,7 @@ def write_next_probe(problem, first_index, n):
 
     The search starts at the independent index `first_index`. The result is n if there is no further free column.
     """
-    step, Z = problem.step, problem.null_space
+    step = problem.step
     while first_index < n and problem.bound_state[problem.independent_column[first_index]] != FREE:
         first_index += 1
     if first_index == n:
@@ -227,9 +242,10 @@ def write_next_probe(problem, first_index, n):
     for v in range(problem.column_count):
         step[v] = 0.0
         if problem.pivot_row[v] != NO_INDEX:
-            for k in range(problem.null_space_start[v], problem.null_space_start[v] + problem.null_space_count[v]):
-                if problem.null_space_index[k] == first_index:
-                    step[v] = PROBE_STEP * Z[k]
+            indices, entries = null_space_row(problem, v)
+            for k in range(len(entries)):
+                if indices[k] == first_index:
+                    step[v] = PROBE_STEP * entries[k]
     step[problem.independent_column[first_index]] = PROBE_STEP
     return first_index
 
@@ -240,7 +256,7 @@ def record_sample(problem, buffer, hard_end, soft_end, i, n):
     gradient, probe_gradient, S, reduced_step = (
         problem.lagrangian_gradient,
         problem.model_gradient,
-        problem.curvature,
+        square_matrix(problem.curvature, n),
         problem.reduced_step,
     )
     write_lagrangian_gradient(problem, buffer, hard_end, soft_end, probe_gradient)
@@ -250,10 +266,11 @@ def record_sample(problem, buffer, hard_end, soft_end, i, n):
     for v in range(problem.column_count):
         if problem.pivot_row[v] != NO_INDEX:
             change = probe_gradient[v] - gradient[v]
-            for k in range(problem.null_space_start[v], problem.null_space_start[v] + problem.null_space_count[v]):
-                reduced_step[problem.null_space_index[k]] += problem.null_space[k] * change
+            indices, entries = null_space_row(problem, v)
+            for k in range(len(entries)):
+                reduced_step[indices[k]] += entries[k] * change
     for k in range(n):
-        S[k * n + i] = reduced_step[k] / PROBE_STEP
+        S[k, i] = reduced_step[k] / PROBE_STEP
     problem.has_curvature[problem.independent_column[i]] = 2
 
 
@@ -263,9 +280,9 @@ def subtract_gauss_newton(problem, n):
 
     The lower triangle of `H0` contains A'A. Of an entry of W with two samples, the mean is used.
     """
-    S, H, has_curvature, independent_column = (
-        problem.curvature,
-        problem.H0,
+    S, H0, has_curvature, independent_column = (
+        square_matrix(problem.curvature, n),
+        square_matrix(problem.H0, n),
         problem.has_curvature,
         problem.independent_column,
     )
@@ -274,12 +291,12 @@ def subtract_gauss_newton(problem, n):
         for k in range(i + 1):
             column_is_sampled, entry = has_curvature[independent_column[k]] != 0, 0.0
             if row_is_sampled and column_is_sampled:
-                entry = 0.5 * (S[i * n + k] + S[k * n + i]) - H[i * n + k]
+                entry = 0.5 * (S[i, k] + S[k, i]) - H0[i, k]
             elif row_is_sampled:
-                entry = S[k * n + i] - H[i * n + k]
+                entry = S[k, i] - H0[i, k]
             elif column_is_sampled:
-                entry = S[i * n + k] - H[i * n + k]
-            S[i * n + k], S[k * n + i] = entry, entry
+                entry = S[i, k] - H0[i, k]
+            S[i, k], S[k, i] = entry, entry
     for i in range(n):
         if has_curvature[independent_column[i]] == 2:
             has_curvature[independent_column[i]] = 1
@@ -291,9 +308,9 @@ def add_curvature(problem, n, has_moved):
 
     If the independent columns have changed since the last step, S is reset to zero.
     """
-    S, H, independent_column, previous_columns = (
-        problem.curvature,
-        problem.H0,
+    S, H0, independent_column, previous_columns = (
+        square_matrix(problem.curvature, n),
+        square_matrix(problem.H0, n),
         problem.independent_column,
         problem.previous_columns,
     )
@@ -303,8 +320,9 @@ def add_curvature(problem, n, has_moved):
             columns_are_same = False
         has_new_samples |= problem.has_curvature[independent_column[i]] == 2
     if not columns_are_same:
-        for k in range(n * n):
-            S[k] = 0.0
+        for i in range(n):
+            for k in range(n):
+                S[i, k] = 0.0
         for v in range(problem.column_count):
             problem.has_curvature[v] = 0
     elif has_new_samples:
@@ -314,7 +332,7 @@ def add_curvature(problem, n, has_moved):
     for i in range(n):
         problem.envelope[i] = 0
         for k in range(i + 1):
-            H[i * n + k] += S[i * n + k]
+            H0[i, k] += S[i, k]
 
 
 @subroutine
@@ -325,7 +343,11 @@ def update_curvature(problem, n):
     entries of A'A s and S s. `ys`, `ss` and `sSs` are the products y's, s's and s'S s; `target_sSs` is the value that
     s'S s should have; `us` is the product u's with the final u.
     """
-    S, H, negative_gradient = problem.curvature, problem.H0, problem.negative_gradient
+    S, H0, negative_gradient = (
+        square_matrix(problem.curvature, n),
+        square_matrix(problem.H0, n),
+        problem.negative_gradient,
+    )
     previous_negative_gradient, s, y, u = (
         problem.previous_negative_gradient,
         problem.previous_step,
@@ -337,8 +359,8 @@ def update_curvature(problem, n):
         y[i] = previous_negative_gradient[i] - negative_gradient[i]
         AAs, Ss = 0.0, 0.0
         for k in range(n):
-            AAs += (H[i * n + k] if k <= i else H[k * n + i]) * s[k]
-            Ss += S[i * n + k] * s[k]
+            AAs += (H0[i, k] if k <= i else H0[k, i]) * s[k]
+            Ss += S[i, k] * s[k]
         u[i] = y[i] - AAs
         ys += y[i] * s[i]
         target_sSs += s[i] * u[i]
@@ -353,14 +375,12 @@ def update_curvature(problem, n):
     for i in range(n):
         Ss = 0.0
         for k in range(n):
-            Ss += S[i * n + k] * s[k]
+            Ss += S[i, k] * s[k]
         u[i] -= shrink_factor * Ss
         us += u[i] * s[i]
     for i in range(n):
         for k in range(n):
-            S[i * n + k] = (
-                shrink_factor * S[i * n + k] + (u[i] * y[k] + y[i] * u[k]) / ys - us * y[i] * y[k] / (ys * ys)
-            )
+            S[i, k] = shrink_factor * S[i, k] + (u[i] * y[k] + y[i] * u[k]) / ys - us * y[i] * y[k] / (ys * ys)
 
 
 @subroutine
@@ -389,12 +409,12 @@ def write_chain_vectors(problem, buffer, b):
     axis and the velocity of a joint along the axes C of frame A; (bx, by, bz) and (cx, cy, cz) are cross products.
     """
     block, data = problem.blocks[b], problem.block_data[b]
-    first_row, mask, poses = block.first_row, block.row_mask, problem.poses
-    weight, residual = problem.weight, problem.residual[buffer]
+    mask, poses = block.row_mask, problem.poses
+    weight, residual = rows_of_block(problem.weight, block), rows_of_block(problem.residual[buffer], block)
     A = world_frame(problem, block.node_a, data.frame_a)
     B = world_frame(problem, block.node_b, data.frame_b)
     C = (A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8])
-    weight_squares, weighted_residual, row = problem.chain_matrix[0], problem.chain_matrix[1], first_row
+    weight_squares, weighted_residual, row = problem.chain_matrix[0], problem.chain_matrix[1], 0
     for r in range(6):  # 0 for rows outside the mask
         weight_squares[r], weighted_residual[r] = 0.0, 0.0
         if mask >> r & 1:
@@ -444,28 +464,32 @@ def add6(out, vector, factor):
         out[k] += factor * vector[k]
 
 
+@inline
+def chain_index(problem, block, t):
+    """Return the independent index of the column of joint t of a chain."""
+    return problem.independent_index[columns_of_block(problem, block)[problem.terms[block.first_term + t].column]]
+
+
 @subroutine
 def write_chain_product(problem, b, n, step, out):
     """Write (D + Hessian of the chain) s to `out`, where s is `step`, the step of the independent columns.
 
     D is the table `diagonal`.
     """
-    block, independent_index, block_columns = problem.blocks[b], problem.independent_index, problem.block_columns
-    first_column, joint_count, partial_sum = block.first_column, block.term_count, problem.chain_sum
+    block, partial_sum = problem.blocks[b], problem.chain_sum
+    joint_count = block.term_count
     for i in range(n):
         out[i] = problem.diagonal[i] * step[i]
     for k in range(6):
         partial_sum[k] = 0.0
     for t in range(joint_count):
-        i = independent_index[block_columns[first_column + problem.terms[block.first_term + t].column]]
-        joint = problem.chain[t]
+        i, joint = chain_index(problem, block, t), problem.chain[t]
         out[i] += dot6(joint.v, partial_sum)
         add6(partial_sum, joint.u, step[i])
     for k in range(6):
         partial_sum[k] = 0.0
     for t in range(joint_count - 1, -1, -1):
-        i = independent_index[block_columns[first_column + problem.terms[block.first_term + t].column]]
-        joint = problem.chain[t]
+        i, joint = chain_index(problem, block, t), problem.chain[t]
         add6(partial_sum, joint.v, step[i])
         out[i] += dot6(joint.u, partial_sum)
 
@@ -477,26 +501,25 @@ def write_chain_step(problem, x, b, n):
     `y` is the step. Columns at an active bound move to the bound. A pivot that is not positive counts as infinite, as
     in `solve_ldlt`: its column does not move.
     """
-    block, independent_index, block_columns = problem.blocks[b], problem.independent_index, problem.block_columns
-    first_column, joint_count = block.first_column, block.term_count
+    block, bound_state, independent_column = problem.blocks[b], problem.bound_state, problem.independent_column
+    joint_count = block.term_count
     partial_sum, P = problem.chain_sum, problem.chain_matrix
     y, inverse_diagonal, hessian_product = problem.reduced_step, problem.inverse_diagonal, problem.model_gradient
     for i in range(n):
-        y[i] = distance_to_bound(problem, x, problem.independent_column[i])
+        y[i] = distance_to_bound(problem, x, independent_column[i])
     write_chain_product(problem, b, n, y, hessian_product)
     for i in range(n):
-        if problem.bound_state[problem.independent_column[i]] == FREE:
+        if bound_state[independent_column[i]] == FREE:
             y[i] = (problem.damped_negative_gradient[i] - hessian_product[i]) / problem.diagonal[i]
     for k in range(6):
         partial_sum[k] = 0.0
         for i in range(6):
             P[k, i] = 0.0
     for t in range(joint_count):
-        column = block_columns[first_column + problem.terms[block.first_term + t].column]
-        joint = problem.chain[t]
-        i, u, v, w = independent_index[column], joint.u, joint.v, joint.w
+        i, joint = chain_index(problem, block, t), problem.chain[t]
+        u, v, w = joint.u, joint.v, joint.w
         inverse_diagonal[i] = 0.0
-        if problem.bound_state[column] != FREE:
+        if bound_state[independent_column[i]] != FREE:
             continue
         for k in range(6):
             w[k] = u[k] - dot6(P[k], v)
@@ -511,8 +534,7 @@ def write_chain_step(problem, x, b, n):
     for k in range(6):
         partial_sum[k] = 0.0
     for t in range(joint_count - 1, -1, -1):
-        i = independent_index[block_columns[first_column + problem.terms[block.first_term + t].column]]
-        joint = problem.chain[t]
+        i, joint = chain_index(problem, block, t), problem.chain[t]
         if inverse_diagonal[i] > 0.0:
             y[i] -= inverse_diagonal[i] * dot6(joint.w, partial_sum)
             add6(partial_sum, joint.v, y[i])

@@ -28,6 +28,7 @@ from .linear_systems import (
     write_negative_curvature_direction,
 )
 from .problem_layout import *
+from .problem_views import columns_of_block, jacobian_of_block, null_space_row, rows_of_block, square_matrix
 from .tables import matrix_at
 
 PRIMAL_FORM = -1
@@ -48,29 +49,28 @@ def gather_block(problem, buffer, b, hard_end, n):
         The reduced Jacobian, whose rows may be longer, and the number of its columns.
     """
     options, block, block_residual = problem.options, problem.blocks[b], problem.block_residual
-    m, width, first_row, first_column = block.row_count, block.column_count, block.first_row, block.first_column
-    J = matrix_at(problem.jacobian[buffer], block.first_jacobian, m, width)
-    residual, column_list = problem.residual[buffer], problem.column_list
+    m, width, columns = block.row_count, block.column_count, columns_of_block(problem, block)
+    J, residual = jacobian_of_block(problem, buffer, block), rows_of_block(problem.residual[buffer], block)
+    column_list, independent_index = problem.column_list, problem.independent_index
     for r in range(m):
-        block_residual[r] = residual[first_row + r]
+        block_residual[r] = residual[r]
     if options.max_error < np.inf or options.max_angle_error < np.inf:
         clip_error(block_residual, block.row_mask, m, options.max_error, options.max_angle_error)
     if hard_end == 0:
         for u in range(width):
-            column_list[u] = problem.independent_index[problem.block_columns[first_column + u]]
+            column_list[u] = independent_index[columns[u]]
         return J, width
     reduced_jacobian, listed_count = matrix_at(problem.reduced_jacobian, 0, m, n), problem.runtime_zero
     for u in range(width):
-        v = problem.block_columns[first_column + u]
+        v = columns[u]
         if problem.pivot_row[v] == NO_INDEX:
-            listed_count = add_column(problem, J, u, problem.independent_index[v], 1.0, reduced_jacobian, listed_count)
-        else:
+            listed_count = add_column(problem, J, u, independent_index[v], 1.0, reduced_jacobian, listed_count)
+        else:  # the column of a dependent dof: its motion is offset + Z s
             for r in range(m):
                 block_residual[r] += J[r, u] * problem.offset[v]
-            for k in range(problem.null_space_start[v], problem.null_space_start[v] + problem.null_space_count[v]):
-                listed_count = add_column(
-                    problem, J, u, problem.null_space_index[k], problem.null_space[k], reduced_jacobian, listed_count
-                )
+            indices, entries = null_space_row(problem, v)
+            for k in range(len(entries)):
+                listed_count = add_column(problem, J, u, indices[k], entries[k], reduced_jacobian, listed_count)
     for position in range(listed_count):
         problem.list_position[column_list[position]] = 0
     return reduced_jacobian, listed_count
@@ -120,12 +120,8 @@ def assemble_normal_equations(
         problem.envelope,
         problem.list_position,
     )
-    column_list, negative_gradient, block_residual, H0 = (
-        problem.column_list,
-        problem.negative_gradient,
-        problem.block_residual,
-        problem.H0,
-    )
+    negative_gradient, block_residual = problem.negative_gradient, problem.block_residual
+    H0 = square_matrix(problem.H0, n)  # not used in the dual form
     for i in range(n):
         envelope[i] = i
         negative_gradient[i] = 0.0
@@ -136,8 +132,9 @@ def assemble_normal_equations(
         begin_dual(problem, damping)
     else:
         for i in range(n):
+            row = H0[i]
             for k in range(i + 1):
-                H0[i * n + k] = 0.0
+                row[k] = 0.0
     for b in range(hard_end, soft_end):
         m = blocks[b].row_count
         if uses_dual_form and m == 1 and blocks[b].column_count == 1:
@@ -148,92 +145,94 @@ def assemble_normal_equations(
             cost += block_residual[r] * block_residual[r]
         if uses_dual_form:
             dual_row_count = add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count)
-            continue
-        first_index = n
-        for position in range(listed_count):
-            first_index = min(first_index, column_list[position])
-        for position in range(listed_count):
-            envelope[column_list[position]] = min(envelope[column_list[position]], first_index)
-        # blocks of 6 and 3 rows (poses, positions) are the most common; they take a third of the time if a column (a0
-        # to a5) stays in registers
-        if m == 6:
-            for position in range(listed_count):
-                i = column_list[position]
-                a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
-                a3, a4, a5 = jacobian[3, position], jacobian[4, position], jacobian[5, position]
-                negative_gradient[i] -= (
-                    a0 * block_residual[0]
-                    + a1 * block_residual[1]
-                    + a2 * block_residual[2]
-                    + a3 * block_residual[3]
-                    + a4 * block_residual[4]
-                    + a5 * block_residual[5]
-                )
-                for k in range(listed_count):
-                    if column_list[k] <= i:
-                        H0[i * n + column_list[k]] += (
-                            a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]
-                        ) + (a3 * jacobian[3, k] + a4 * jacobian[4, k] + a5 * jacobian[5, k])
-        elif m == 3:
-            for position in range(listed_count):
-                i = column_list[position]
-                a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
-                negative_gradient[i] -= a0 * block_residual[0] + a1 * block_residual[1] + a2 * block_residual[2]
-                for k in range(listed_count):
-                    if column_list[k] <= i:
-                        H0[i * n + column_list[k]] += a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]
         else:
-            for position in range(listed_count):
-                i = column_list[position]
-                for r in range(m):
-                    negative_gradient[i] -= jacobian[r, position] * block_residual[r]
-                for k in range(listed_count):
-                    if column_list[k] <= i:
-                        product = 0.0
-                        for r in range(m):
-                            product += jacobian[r, position] * jacobian[r, k]
-                        H0[i * n + column_list[k]] += product
+            add_normal_equations(problem, H0, jacobian, m, listed_count)
     if uses_dual_form:
         return cost, finish_dual(problem, n, dual_row_count, damping)
     if uses_curvature:
         add_curvature(problem, n, has_moved)
     for i in range(n):
-        H0[i * n + i] += damping * problem.extra_damping[problem.independent_column[i]]
+        H0[i, i] += damping * problem.extra_damping[problem.independent_column[i]]
         problem.damped_negative_gradient[i] = negative_gradient[i]
     if hard_end > 0 and damps_dependent:
         for v in range(problem.column_count):
             if pivot_row[v] != NO_INDEX:
-                damp_dependent(problem, v, n, damping)
+                damp_dependent(problem, H0, v, damping)
     return cost, dual_row_count
 
 
 @subroutine
-def damp_dependent(problem, v, n, damping):
-    """Add the damping of the dependent column v to H0 and to the negative gradient in `damped_negative_gradient`."""
-    envelope, null_space_count, null_space_start, null_space_index = (
+def add_normal_equations(problem, H0, jacobian, m, listed_count):
+    """Add A'A of a block to the lower triangle of H0 and -A'e to `negative_gradient`; lower the envelope accordingly.
+
+    `jacobian` is A over the columns in `column_list`, (m, listed_count), and `block_residual` is e. Blocks of 6 and 3
+    rows (poses, positions) are the most common; they take a third of the time if a column of A, (a0, ..., a5), stays in
+    registers.
+    """
+    envelope, column_list, negative_gradient, e = (
         problem.envelope,
-        problem.null_space_count,
-        problem.null_space_start,
-        problem.null_space_index,
+        problem.column_list,
+        problem.negative_gradient,
+        problem.block_residual,
     )
-    offset, damped_negative_gradient, H0, Z = (
-        problem.offset,
-        problem.damped_negative_gradient,
-        problem.H0,
-        problem.null_space,
-    )
-    first_entry, end_entry = null_space_start[v], null_space_start[v] + null_space_count[v]
+    first_index = H0.shape[0]
+    for position in range(listed_count):
+        first_index = min(first_index, column_list[position])
+    for position in range(listed_count):
+        i = column_list[position]
+        envelope[i] = min(envelope[i], first_index)
+    if m == 6:
+        for position in range(listed_count):
+            i = column_list[position]
+            row = H0[i]
+            a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
+            a3, a4, a5 = jacobian[3, position], jacobian[4, position], jacobian[5, position]
+            negative_gradient[i] -= a0 * e[0] + a1 * e[1] + a2 * e[2] + a3 * e[3] + a4 * e[4] + a5 * e[5]
+            for k in range(listed_count):
+                if column_list[k] <= i:
+                    row[column_list[k]] += (a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]) + (
+                        a3 * jacobian[3, k] + a4 * jacobian[4, k] + a5 * jacobian[5, k]
+                    )
+    elif m == 3:
+        for position in range(listed_count):
+            i = column_list[position]
+            row = H0[i]
+            a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
+            negative_gradient[i] -= a0 * e[0] + a1 * e[1] + a2 * e[2]
+            for k in range(listed_count):
+                if column_list[k] <= i:
+                    row[column_list[k]] += a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]
+    else:
+        for position in range(listed_count):
+            i = column_list[position]
+            row = H0[i]
+            for r in range(m):
+                negative_gradient[i] -= jacobian[r, position] * e[r]
+            for k in range(listed_count):
+                if column_list[k] <= i:
+                    product = 0.0
+                    for r in range(m):
+                        product += jacobian[r, position] * jacobian[r, k]
+                    row[column_list[k]] += product
+
+
+@subroutine
+def damp_dependent(problem, H0, v, damping):
+    """Add the damping of the dependent column v to H0 and to the negative gradient in `damped_negative_gradient`."""
+    envelope, offset, damped_negative_gradient = problem.envelope, problem.offset, problem.damped_negative_gradient
+    indices, entries = null_space_row(problem, v)
     damping *= problem.extra_damping[v]
-    first_index = n
-    for k in range(first_entry, end_entry):
-        first_index = min(first_index, null_space_index[k])
-    for k in range(first_entry, end_entry):
-        i, damped_entry = null_space_index[k], damping * Z[k]
+    first_index = H0.shape[0]
+    for k in range(len(entries)):
+        first_index = min(first_index, indices[k])
+    for k in range(len(entries)):
+        i, damped_entry = indices[k], damping * entries[k]
+        row = H0[i]
         envelope[i] = min(envelope[i], first_index)
         damped_negative_gradient[i] -= damped_entry * offset[v]
-        for j in range(first_entry, end_entry):
-            if null_space_index[j] <= i:
-                H0[i * n + null_space_index[j]] += damped_entry * Z[j]
+        for j in range(len(entries)):
+            if indices[j] <= i:
+                row[indices[j]] += damped_entry * entries[j]
 
 
 @subroutine
@@ -247,97 +246,95 @@ def solve_reduced_step(problem, x, n, active_count, dual_row_count, chain_block,
         The smallest pivot, as a ratio to the largest diagonal entry. If second derivatives make a pivot negative, the
         negative curvature along the direction in `negative_curvature`. 0 for a chain with exact second derivatives.
     """
-    options = problem.options
     if chain_block >= 0:
         write_chain_step(problem, x, chain_block, n)
         return 0.0
-    row_count, curvature, is_solved = n, 0.0, False
-    min_pivot = MIN_PIVOT_RATIO * damping if uses_curvature and dual_row_count == PRIMAL_FORM else 0.0
+    is_primal = dual_row_count == PRIMAL_FORM
+    size, curvature, is_solved = n if is_primal else dual_row_count, 0.0, False
+    H = square_matrix(problem.H, size)
+    min_pivot = MIN_PIVOT_RATIO * damping if uses_curvature and is_primal else 0.0
     for solve_index in range(3):
-        if dual_row_count == PRIMAL_FORM:
-            write_primal_matrix(problem, x, n, active_count)
+        if is_primal:
+            write_primal_matrix(problem, x, H, active_count)
         else:
-            write_dual_matrix(problem, x, n, dual_row_count)
-            row_count = dual_row_count
+            write_dual_matrix(problem, x, H, n)
         if is_solved:
-            # option USES_EIGENVALUES: solve the same system by eigenvalues instead; it was assembled again, since LDL'
+            # option `uses_eigenvalues`: solve the same system by eigenvalues instead; it was assembled again, since LDL'
             # overwrites it
-            solve_by_eigenvalues(problem, problem.H, row_count, problem.envelope, problem.reduced_step)
+            solve_by_eigenvalues(problem, H, problem.envelope, problem.reduced_step)
             break
         negative_index, smallest_pivot, pivot_value = solve_ldlt(
-            problem, problem.H, row_count, problem.envelope, problem.reduced_step, min_pivot
+            problem, H, problem.envelope, problem.reduced_step, min_pivot
         )
         if solve_index == 0:
             curvature = smallest_pivot
-        if solve_index == 1 or negative_index == NO_INDEX or dual_row_count != PRIMAL_FORM or not uses_curvature:
+        if solve_index == 1 or negative_index == NO_INDEX or not is_primal or not uses_curvature:
             is_solved = True
-            if options.uses_eigenvalues:
+            if problem.options.uses_eigenvalues:
                 continue
             break
-        curvature = write_negative_curvature_direction(problem, n, negative_index, pivot_value)
+        curvature = write_negative_curvature_direction(problem, H, negative_index, pivot_value)
+        H0, S = square_matrix(problem.H0, n), square_matrix(problem.curvature, n)
         for i in range(n):
+            row, curvature_row = H0[i], S[i]
             for k in range(i + 1):
-                problem.H0[i * n + k] -= problem.curvature[i * n + k]
-            problem.H0[i * n + i] += damping
-    if dual_row_count != PRIMAL_FORM:
+                row[k] -= curvature_row[k]
+            row[i] += damping
+    if not is_primal:
         write_dual_step(problem, n, dual_row_count)
     return curvature
 
 
 @subroutine
-def write_primal_matrix(problem, x, n, active_count):
-    """Write the matrix of the primal form to `H` and its right-hand side to `reduced_step`.
+def write_primal_matrix(problem, x, H, active_count):
+    """Write the matrix of the primal form to H, (n, n), and its right-hand side to `reduced_step`.
 
     The matrix is H0, but the rows and columns of columns that are not free are replaced by those of the identity. The
     right-hand side of such a column is its distance to the bound.
     """
+    n = H.shape[0]
     bound_state, independent_column, envelope, damped_negative_gradient = (
         problem.bound_state,
         problem.independent_column,
         problem.envelope,
         problem.damped_negative_gradient,
     )
-    H, H0, rhs = problem.H, problem.H0, problem.reduced_step
+    H0, rhs = square_matrix(problem.H0, n), problem.reduced_step
     for i in range(n):
         rhs[i] = damped_negative_gradient[i]
+        row, damped_row = H[i], H0[i]
         for k in range(envelope[i], i + 1):
-            H[i * n + k] = H0[i * n + k]
+            row[k] = damped_row[k]
     if active_count > 0:
         for i in range(n):
             v = independent_column[i]
             if bound_state[v] != FREE:
-                distance = distance_to_bound(problem, x, v)
+                row, distance = H[i], distance_to_bound(problem, x, v)
                 for k in range(envelope[i], i):
-                    rhs[k] -= H[i * n + k] * distance
-                    H[i * n + k] = 0.0
+                    rhs[k] -= row[k] * distance
+                    row[k] = 0.0
                 for k in range(i + 1, n):
                     if i >= envelope[k]:
-                        rhs[k] -= H[k * n + i] * distance
-                        H[k * n + i] = 0.0
-                H[i * n + i] = 1.0
+                        rhs[k] -= H[k, i] * distance
+                        H[k, i] = 0.0
+                row[i] = 1.0
                 rhs[i] = distance
 
 
 @subroutine
 def expand_step(problem, n):
     """Write the step of all columns to `step`, from the step of the independent columns in `reduced_step`."""
-    pivot_row, independent_column, null_space_count, null_space_start = (
-        problem.pivot_row,
-        problem.independent_column,
-        problem.null_space_count,
-        problem.null_space_start,
-    )
-    null_space_index, step, offset, Z = problem.null_space_index, problem.step, problem.offset, problem.null_space
-    reduced_step = problem.reduced_step
+    step, reduced_step, independent_column = problem.step, problem.reduced_step, problem.independent_column
     for i in range(n):
         step[independent_column[i]] = reduced_step[i]
     if n == problem.column_count:
         return
     for v in range(problem.column_count):
-        if pivot_row[v] != NO_INDEX:
-            column_step = offset[v]
-            for k in range(null_space_start[v], null_space_start[v] + null_space_count[v]):
-                column_step += Z[k] * reduced_step[null_space_index[k]]
+        if problem.pivot_row[v] != NO_INDEX:
+            column_step = problem.offset[v]
+            indices, entries = null_space_row(problem, v)
+            for k in range(len(entries)):
+                column_step += entries[k] * reduced_step[indices[k]]
             step[v] = column_step
 
 
@@ -348,10 +345,9 @@ def model_change(problem, n, dual_row_count, chain_block):
     Half the gradient of the model after the step is written to `model_gradient`; it is not negated, unlike
     `damped_negative_gradient`.
     """
-    envelope, damped_negative_gradient, H0, reduced_step, model_gradient = (
+    envelope, damped_negative_gradient, reduced_step, model_gradient = (
         problem.envelope,
         problem.damped_negative_gradient,
-        problem.H0,
         problem.reduced_step,
         problem.model_gradient,
     )
@@ -361,13 +357,14 @@ def model_change(problem, n, dual_row_count, chain_block):
     elif dual_row_count != PRIMAL_FORM:
         return dual_model_change(problem, n, dual_row_count)
     else:
+        H0 = square_matrix(problem.H0, n)
         for i in range(n):
-            model_gradient[i] = H0[i * n + i] * reduced_step[i]
+            model_gradient[i] = H0[i, i] * reduced_step[i]
         for i in range(n):
-            product = 0.0
+            row, product = H0[i], 0.0
             for k in range(envelope[i], i):
-                product += H0[i * n + k] * reduced_step[k]
-                model_gradient[k] += H0[i * n + k] * reduced_step[i]
+                product += row[k] * reduced_step[k]
+                model_gradient[k] += row[k] * reduced_step[i]
             model_gradient[i] += product
     for i in range(n):
         predicted_change += reduced_step[i] * (model_gradient[i] - 2.0 * damped_negative_gradient[i])

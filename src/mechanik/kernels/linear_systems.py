@@ -22,9 +22,11 @@ import math
 
 import numpy as np
 
-from .compiler import subroutine
+from .compiler import inline, subroutine
 from .elimination import NO_INDEX
 from .problem_layout import *
+from .problem_views import null_space_row, square_matrix
+from .tables import matrix_at
 
 PIVOT_TOLERANCE = 1e-7
 """Pivots count as zero below this ratio to the largest diagonal entry, since second derivatives have errors. With a
@@ -32,33 +34,35 @@ smaller ratio these errors would be taken for negative curvature."""
 
 
 @subroutine
-def solve_ldlt(problem, H, n, envelope, y, min_pivot):
+def solve_ldlt(problem, H, envelope, y, min_pivot):
     """Solve H y = b in place by H = L D L', within the envelope of the lower triangle.
 
-    y contains b before and the solution after the call. H is replaced by 1 / D on the diagonal and L below it. A pivot
-    that is not positive, which second derivatives may cause, counts as infinite: its column does not move. With a
-    positive `min_pivot` there is a tolerance, `PIVOT_TOLERANCE` times the largest diagonal entry. Then pivots down to
-    minus the tolerance are accepted too, and all accepted pivots are raised to at least the tolerance and `min_pivot`.
+    y contains b before and the solution after the call. H, (n, n), is replaced by 1 / D on the diagonal and L below it;
+    row i of L is zero before column `envelope[i]`. A pivot that is not positive, which second derivatives may cause,
+    counts as infinite: its column does not move. With a positive `min_pivot` there is a tolerance, `PIVOT_TOLERANCE`
+    times the largest diagonal entry. Then pivots down to minus the tolerance are accepted too, and all accepted pivots
+    are raised to at least the tolerance and `min_pivot`.
 
     Returns:
         The index of the first pivot that is not accepted, or `NO_INDEX`; the smallest accepted pivot before it is
         raised, as a ratio to the largest diagonal entry (0 to 1); the value of the first pivot that is not accepted.
     """
+    n = H.shape[0]
     negative_index, smallest_pivot, pivot_value, largest_diagonal = problem.runtime_zero + NO_INDEX, 1.0, 0.0, 0.0
     for i in range(n):
-        largest_diagonal = max(largest_diagonal, H[i * n + i])
+        largest_diagonal = max(largest_diagonal, H[i, i])
     tolerance = PIVOT_TOLERANCE * largest_diagonal if min_pivot > 0.0 else 0.0
     for i in range(n):
-        row, first_column = H[i * n :], envelope[i]
+        row, first_column = H[i], envelope[i]
         for j in range(first_column + 1, i):
-            scaled_entry = row[j]  # an entry of L D
+            previous_row, scaled_entry = H[j], row[j]  # an entry of L D
             for k in range(max(first_column, envelope[j]), j):
-                scaled_entry -= row[k] * H[j * n + k]
+                scaled_entry -= row[k] * previous_row[k]
             row[j] = scaled_entry
         pivot, value = row[i], y[i]
         for k in range(first_column, i):
             scaled_entry = row[k]
-            entry = scaled_entry * H[k * n + k]
+            entry = scaled_entry * H[k, k]
             row[k] = entry
             pivot -= scaled_entry * entry
             value -= entry * y[k]
@@ -71,97 +75,101 @@ def solve_ldlt(problem, H, n, envelope, y, min_pivot):
             row[i] = 0.0
         y[i] = value
     for i in range(n):
-        y[i] *= H[i * n + i]
+        y[i] *= H[i, i]
     for i in range(n - 1, -1, -1):
-        value = y[i]
+        row, value = H[i], y[i]
         for k in range(envelope[i], i):
-            y[k] -= H[i * n + k] * value
+            y[k] -= row[k] * value
     return negative_index, smallest_pivot, pivot_value
 
 
 @subroutine
-def write_negative_curvature_direction(problem, n, negative_index, pivot_value):
-    """Write a unit direction y of negative curvature of H to `negative_curvature`; return y'Hy.
+def write_negative_curvature_direction(problem, L, negative_index, pivot_value):
+    """Write a unit direction y of negative curvature of H = L D L' to `negative_curvature`; return y'Hy.
 
     y is parallel to the solution of L'y = u, where u is the unit vector of the first pivot that is not accepted (index
     `negative_index`, value `pivot_value`; see `solve_ldlt`).
     """
-    H, y, envelope = problem.H, problem.negative_curvature, problem.envelope
-    for i in range(n):
+    y, envelope = problem.negative_curvature, problem.envelope
+    for i in range(L.shape[0]):
         y[i] = 0.0
     y[negative_index] = 1.0
     norm2 = 0.0
     for i in range(negative_index, -1, -1):
-        value = y[i]
+        row, value = L[i], y[i]
         norm2 += value * value
         for k in range(envelope[i], i):
-            y[k] -= H[i * n + k] * value
+            y[k] -= row[k] * value
     for i in range(negative_index + 1):
         y[i] /= math.sqrt(norm2)
     return pivot_value / norm2
 
 
 @subroutine
-def solve_by_eigenvalues(problem, H, n, envelope, y):
+def solve_by_eigenvalues(problem, H, envelope, y):
     """Solve H y = b in place by the eigenvalues of H (Jacobi rotations); y has no component in the null space of H.
 
-    The columns of V are the eigenvectors; p and q are the axes of a Jacobi rotation.
+    Only the lower triangle of H, (n, n), is read, within the envelope; H becomes diagonal. The columns of V are the
+    eigenvectors; p and q are the axes of a Jacobi rotation.
     """
-    V = problem.eigenvectors
+    n = H.shape[0]
+    V, components = square_matrix(problem.eigenvectors, n), problem.model_gradient
     for i in range(n):
         for k in range(n):
-            V[i * n + k] = 1.0 if i == k else 0.0
+            V[i, k] = 1.0 if i == k else 0.0
         for k in range(i):
             if k < envelope[i]:
-                H[i * n + k] = 0.0
-            H[k * n + i] = H[i * n + k]
+                H[i, k] = 0.0
+            H[k, i] = H[i, k]
     for _ in range(30):
         off_diagonal_square, diagonal_square = 0.0, 0.0
         for i in range(n):
-            diagonal_square += H[i * n + i] * H[i * n + i]
+            diagonal_square += H[i, i] * H[i, i]
             for k in range(i):
-                off_diagonal_square += H[i * n + k] * H[i * n + k]
+                off_diagonal_square += H[i, k] * H[i, k]
         if off_diagonal_square <= 1e-30 * diagonal_square:
             break
         for p in range(n - 1):
             for q in range(p + 1, n):
-                entry = H[p * n + q]
+                entry = H[p, q]
                 if entry != 0.0:
-                    cotangent = (H[q * n + q] - H[p * n + p]) / (2.0 * entry)  # of twice the angle
+                    cotangent = (H[q, q] - H[p, p]) / (2.0 * entry)  # of twice the angle
                     tangent = math.copysign(1.0, cotangent) / (abs(cotangent) + math.sqrt(cotangent * cotangent + 1.0))
                     cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
-                    apply_jacobi_rotation(H, n, p, q, cosine, tangent * cosine)
-                    for k in range(n):
-                        v_p, v_q = V[k * n + p], V[k * n + q]
-                        V[k * n + p], V[k * n + q] = (
-                            cosine * v_p - tangent * cosine * v_q,
-                            tangent * cosine * v_p + cosine * v_q,
-                        )
+                    rotate_columns(H, p, q, cosine, tangent * cosine)
+                    rotate_rows(H, p, q, cosine, tangent * cosine)
+                    rotate_columns(V, p, q, cosine, tangent * cosine)
     largest_eigenvalue = 0.0
     for i in range(n):
-        largest_eigenvalue = max(largest_eigenvalue, H[i * n + i])
+        largest_eigenvalue = max(largest_eigenvalue, H[i, i])
     for i in range(n):
         component = 0.0
         for k in range(n):
-            component += V[k * n + i] * y[k]
-        eigenvalue = H[i * n + i]
-        problem.model_gradient[i] = component / eigenvalue if eigenvalue > 1e-15 * largest_eigenvalue else 0.0
+            component += V[k, i] * y[k]
+        eigenvalue = H[i, i]
+        components[i] = component / eigenvalue if eigenvalue > 1e-15 * largest_eigenvalue else 0.0
     for k in range(n):
-        component = 0.0
+        value = 0.0
         for i in range(n):
-            component += V[k * n + i] * problem.model_gradient[i]
-        y[k] = component
+            value += V[k, i] * components[i]
+        y[k] = value
 
 
 @subroutine
-def apply_jacobi_rotation(H, n, p, q, cosine, sine):
-    """Replace H by G'HG for a rotation G in the plane of the axes p and q."""
-    for k in range(n):
-        h_p, h_q = H[k * n + p], H[k * n + q]
-        H[k * n + p], H[k * n + q] = cosine * h_p - sine * h_q, sine * h_p + cosine * h_q
-    for k in range(n):
-        h_p, h_q = H[p * n + k], H[q * n + k]
-        H[p * n + k], H[q * n + k] = cosine * h_p - sine * h_q, sine * h_p + cosine * h_q
+def rotate_columns(M, p, q, cosine, sine):
+    """Replace a square matrix M by M G for a rotation G in the plane of the axes p and q."""
+    for k in range(M.shape[0]):
+        m_p, m_q = M[k, p], M[k, q]
+        M[k, p], M[k, q] = cosine * m_p - sine * m_q, sine * m_p + cosine * m_q
+
+
+@subroutine
+def rotate_rows(M, p, q, cosine, sine):
+    """Replace a square matrix M by G'M for a rotation G in the plane of the axes p and q."""
+    row_p, row_q = M[p], M[q]
+    for k in range(M.shape[0]):
+        m_p, m_q = row_p[k], row_q[k]
+        row_p[k], row_q[k] = cosine * m_p - sine * m_q, sine * m_p + cosine * m_q
 
 
 @subroutine
@@ -218,6 +226,12 @@ def add_single_column_row(problem, buffer, b):
     return residual * residual
 
 
+@inline
+def dual_rows(problem, dual_row_count, n):
+    """Return the first dual rows over the independent columns, B (dual_row_count, n), as a view of `dual_rows`."""
+    return matrix_at(problem.dual_rows, 0, dual_row_count, n)
+
+
 @subroutine
 def add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count):
     """Append the m rows of a block, over the columns in `column_list`, to the dual rows.
@@ -228,14 +242,14 @@ def add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count):
         The new number of dual rows.
     """
     B, block_residual, dual_residual, column_list, negative_gradient = (
-        problem.dual_rows,
+        dual_rows(problem, dual_row_count + m, n),
         problem.block_residual,
         problem.dual_residual,
         problem.column_list,
         problem.negative_gradient,
     )
     for r in range(m):
-        row, residual = B[(dual_row_count + r) * n :], block_residual[r]
+        row, residual = B[dual_row_count + r], block_residual[r]
         dual_residual[dual_row_count + r] = residual
         if listed_count < n:
             for i in range(n):
@@ -257,39 +271,30 @@ def finish_dual(problem, n, dual_row_count, damping):
     Returns:
         The new number of dual rows.
     """
-    pivot_row, independent_column, null_space_count, null_space_start = (
-        problem.pivot_row,
-        problem.independent_column,
-        problem.null_space_count,
-        problem.null_space_start,
-    )
-    B, dual_residual, negative_gradient, damped_negative_gradient, reordered_diagonal = (
-        problem.dual_rows,
+    pivot_row, independent_column, offset = problem.pivot_row, problem.independent_column, problem.offset
+    dual_residual, negative_gradient, damped_negative_gradient, reordered_diagonal = (
         problem.dual_residual,
         problem.negative_gradient,
         problem.damped_negative_gradient,
         problem.model_gradient,
     )
-    diagonal, negative_single_column_gradient, offset = (
-        problem.diagonal,
-        problem.negative_single_column_gradient,
-        problem.offset,
-    )
+    diagonal, negative_single_column_gradient = problem.diagonal, problem.negative_single_column_gradient
     for i in range(n):
         damped_negative_gradient[i] = negative_gradient[i]
     if n < problem.column_count:
         for v in range(problem.column_count):
             if pivot_row[v] != NO_INDEX:
-                row, root = B[dual_row_count * n :], math.sqrt(diagonal[v])
+                indices, entries = null_space_row(problem, v)
+                row, root = dual_rows(problem, dual_row_count + 1, n)[dual_row_count], math.sqrt(diagonal[v])
                 offset_gradient = damping * problem.extra_damping[v] * offset[v] - negative_single_column_gradient[v]
                 dual_residual[dual_row_count] = offset_gradient / root
                 for i in range(n):
                     row[i] = 0.0
-                for entry in range(null_space_start[v], null_space_start[v] + null_space_count[v]):
-                    i = problem.null_space_index[entry]
-                    row[i] = root * problem.null_space[entry]
-                    damped_negative_gradient[i] -= offset_gradient * problem.null_space[entry]
-                    negative_gradient[i] += negative_single_column_gradient[v] * problem.null_space[entry]
+                for k in range(len(entries)):
+                    i, z = indices[k], entries[k]
+                    row[i] = root * z
+                    damped_negative_gradient[i] -= offset_gradient * z
+                    negative_gradient[i] += negative_single_column_gradient[v] * z
                 dual_row_count += 1
     # the independent columns have another order than all columns, so the reordering needs a copy
     for i in range(n):
@@ -313,16 +318,16 @@ def distance_to_bound(problem, x, v):
 
 
 @subroutine
-def write_dual_matrix(problem, x, n, dual_row_count):
-    """Write 1 + B 1/D B' over the free columns to `H` and the right-hand side of y to `reduced_step`.
+def write_dual_matrix(problem, x, H, n):
+    """Write 1 + B 1/D B' over the free columns to H, (dual rows, dual rows), and its right-hand side to `reduced_step`.
 
     1/D is written to `inverse_diagonal`, with 0 for columns that are not free. The step p/D of the single-column
     rows is written to `step`, in the order of the independent columns; for columns that are not free, the step to
     the active bound. a and b are indices of rows of B.
     """
-    B, H, rhs, inverse_diagonal, step, scaled_row = (
-        problem.dual_rows,
-        problem.H,
+    dual_row_count = H.shape[0]
+    B, rhs, inverse_diagonal, step, scaled_row = (
+        dual_rows(problem, dual_row_count, n),
         problem.reduced_step,
         problem.inverse_diagonal,
         problem.step,
@@ -337,24 +342,24 @@ def write_dual_matrix(problem, x, n, dual_row_count):
             step[i] = problem.negative_single_column_gradient[i] * inverse_diagonal[i]
     for a in range(dual_row_count):
         problem.envelope[a] = 0
-        row, product = B[a * n :], problem.dual_residual[a]
+        row, product = B[a], problem.dual_residual[a]
         for i in range(n):
             product += row[i] * step[i]
             scaled_row[i] = row[i] * inverse_diagonal[i]
         rhs[a] = product
         for b in range(a + 1):
-            other_row, product = B[b * n :], 0.0
+            other_row, product = B[b], 0.0
             for i in range(n):
                 product += scaled_row[i] * other_row[i]
-            H[a * dual_row_count + b] = product
-        H[a * dual_row_count + a] += 1.0
+            H[a, b] = product
+        H[a, a] += 1.0
 
 
 @subroutine
 def write_dual_step(problem, n, dual_row_count):
     """Replace the dual solution y in `reduced_step` by the step of the independent columns."""
     B, y, inverse_diagonal, step, dual_remainder = (
-        problem.dual_rows,
+        dual_rows(problem, dual_row_count, n),
         problem.reduced_step,
         problem.inverse_diagonal,
         problem.step,
@@ -365,7 +370,7 @@ def write_dual_step(problem, n, dual_row_count):
     for i in range(n):
         y[i] = step[i]
     for a in range(dual_row_count):
-        remainder, row = dual_remainder[a], B[a * n :]
+        remainder, row = dual_remainder[a], B[a]
         for i in range(n):
             y[i] -= inverse_diagonal[i] * row[i] * remainder
 
@@ -377,7 +382,7 @@ def dual_model_change(problem, n, dual_row_count):
     The result is the same as that of `damped_least_squares.model_change`.
     """
     B, reduced_step, model_gradient, damped_negative_gradient = (
-        problem.dual_rows,
+        dual_rows(problem, dual_row_count, n),
         problem.reduced_step,
         problem.model_gradient,
         problem.damped_negative_gradient,
@@ -385,7 +390,7 @@ def dual_model_change(problem, n, dual_row_count):
     for i in range(n):
         model_gradient[i] = problem.diagonal[i] * reduced_step[i] - problem.negative_single_column_gradient[i]
     for a in range(dual_row_count):
-        row, remainder = B[a * n :], problem.dual_residual[a]
+        row, remainder = B[a], problem.dual_residual[a]
         for i in range(n):
             remainder += row[i] * reduced_step[i]
         for i in range(n):
