@@ -13,8 +13,9 @@ with a sparse row of the null space basis Z for each dependent column. Indices s
 
 from __future__ import annotations
 
-from .compiler import subroutine
+from .compiler import inline, subroutine
 from .problem_layout import *
+from .problem_views import columns_of_block, jacobian_of_block, null_space_row, rows_of_block, tableau_of_block
 from .tables import matrix_at
 
 MIN_PIVOT = 1e-7
@@ -97,14 +98,18 @@ def eliminate(problem, stage, buffer, hard_end, stores_row_operations, is_newton
 @subroutine
 def reduce_block(problem, stage, buffer, b, stores_row_operations):
     """Eliminate the rows of one block on the columns that no other hard block depends on."""
-    bound_state, pivot_row, pivot_column = problem.bound_state, problem.pivot_row, problem.pivot_column
-    block_columns, block_count, rhs = problem.block_columns, problem.hard_block_count[stage], problem.rhs
-    jacobian, residual, held_residual = problem.jacobian[buffer], problem.residual[buffer], problem.held_residual
-    block = problem.blocks[b]
-    m, width, first_row, first_column = block.row_count, block.column_count, block.first_row, block.first_column
-    for k in range(block.first_jacobian, block.first_jacobian + m * width):
-        problem.tableau[k] = jacobian[k]
-    for r in range(first_row, first_row + m):
+    block, bound_state, block_count = problem.blocks[b], problem.bound_state, problem.hard_block_count[stage]
+    m, width, columns = block.row_count, block.column_count, columns_of_block(problem, block)
+    tableau, J = tableau_of_block(problem, block), jacobian_of_block(problem, buffer, block)
+    rhs, residual, held_residual, pivot_column = (
+        rows_of_block(problem.rhs, block),
+        rows_of_block(problem.residual[buffer], block),
+        rows_of_block(problem.held_residual, block),
+        rows_of_block(problem.pivot_column, block),
+    )
+    for r in range(m):
+        for u in range(width):
+            tableau[r, u] = J[r, u]
         rhs[r] = residual[r] - held_residual[r]
         pivot_column[r] = NO_INDEX
     if stores_row_operations:
@@ -114,22 +119,21 @@ def reduce_block(problem, stage, buffer, b, stores_row_operations):
                 row_combination[r, k] = 1.0 if r == k else 0.0
     if block.has_bands:  # a free slack solves its row and leaves the other columns unconstrained
         for r in range(m):
-            u = problem.slacks[first_row + r].column
-            if u >= 0 and bound_state[block_columns[first_column + u]] == FREE:
+            u = problem.slacks[block.first_row + r].column
+            if u >= 0 and bound_state[columns[u]] == FREE:
                 solve_row_for_column(problem, block, r, u, stores_row_operations)
     # a candidate that becomes a pivot below stays in the list: it is zero in all rows that have no pivot yet
     candidates, candidate_count = problem.column_list, problem.runtime_zero
     for u in range(width):
-        v = block_columns[first_column + u]
-        if block_count[v] == 1 and bound_state[v] == FREE and pivot_row[v] == NO_INDEX:
+        v = columns[u]
+        if block_count[v] == 1 and bound_state[v] == FREE and problem.pivot_row[v] == NO_INDEX:
             candidates[candidate_count] = u
             candidate_count += 1
-    tableau = matrix_at(problem.tableau, block.first_jacobian, m, width)
     for _ in range(m):
         no_index = problem.runtime_zero + NO_INDEX
         largest_entry, best_row, best_column = MIN_BLOCK_PIVOT, no_index, no_index
         for r in range(m):
-            if pivot_column[first_row + r] == NO_INDEX:
+            if pivot_column[r] == NO_INDEX:
                 for k in range(candidate_count):
                     entry = abs(tableau[r, candidates[k]])
                     if entry > largest_entry:
@@ -141,37 +145,46 @@ def reduce_block(problem, stage, buffer, b, stores_row_operations):
 
 @subroutine
 def block_row_combination(problem, block):
-    """Return the row operations of the elimination of a block, (rows, rows), as a view of `row_combination`."""
+    """Return the row operations of the elimination of a block, (m, m), as a view of `row_combination`."""
     m = block.row_count
     return matrix_at(problem.row_combination, problem.max_block_rows * block.first_row, m, m)
+
+
+@inline
+def scale_row(row, factor):
+    """Multiply a row of a matrix by a factor."""
+    for k in range(len(row)):
+        row[k] *= factor
+
+
+@inline
+def subtract_multiple(row, factor, pivot_row):
+    """Subtract a multiple of the pivot row from another row of a matrix."""
+    for k in range(len(row)):
+        row[k] -= factor * pivot_row[k]
 
 
 @subroutine
 def solve_row_for_column(problem, block, r, u, stores_row_operations):
     """Solve row r of a block for its column u, and subtract multiples of row r from the other rows of the block."""
-    m, width, first_row = block.row_count, block.column_count, block.first_row
-    tableau, rhs = matrix_at(problem.tableau, block.first_jacobian, m, width), problem.rhs
+    tableau, rhs = tableau_of_block(problem, block), rows_of_block(problem.rhs, block)
     row_combination = block_row_combination(problem, block)
-    problem.pivot_column[first_row + r] = u
-    problem.pivot_row[problem.block_columns[block.first_column + u]] = first_row + r
+    problem.pivot_column[block.first_row + r] = u
+    problem.pivot_row[columns_of_block(problem, block)[u]] = block.first_row + r
     inverse = 1.0 / tableau[r, u]
-    for k in range(width):
-        tableau[r, k] *= inverse
+    scale_row(tableau[r], inverse)
     tableau[r, u] = 1.0
-    rhs[first_row + r] *= inverse
+    rhs[r] *= inverse
     if stores_row_operations:
-        for k in range(m):
-            row_combination[r, k] *= inverse
-    for other_row in range(m):
+        scale_row(row_combination[r], inverse)
+    for other_row in range(block.row_count):
         factor = tableau[other_row, u]
         if other_row != r and factor != 0.0:
-            for k in range(width):
-                tableau[other_row, k] -= factor * tableau[r, k]
+            subtract_multiple(tableau[other_row], factor, tableau[r])
             tableau[other_row, u] = 0.0
-            rhs[first_row + other_row] -= factor * rhs[first_row + r]
+            rhs[other_row] -= factor * rhs[r]
             if stores_row_operations:
-                for k in range(m):
-                    row_combination[other_row, k] -= factor * row_combination[r, k]
+                subtract_multiple(row_combination[other_row], factor, row_combination[r])
 
 
 @subroutine
@@ -184,25 +197,30 @@ def remaining_rows(problem, remaining_count):
 def collect_remaining_rows(problem, b, remaining_count):
     """Copy the nonzero rows without pivot of a block to `dense_rows`; return the new number of remaining rows."""
     block, column_count = problem.blocks[b], problem.column_count
-    m, width, first_row = block.row_count, block.column_count, block.first_row
-    tableau = matrix_at(problem.tableau, block.first_jacobian, m, width)
-    rows = remaining_rows(problem, remaining_count + m)
-    for r in range(m):
-        problem.remaining_row[first_row + r] = NO_INDEX
-        if problem.pivot_column[first_row + r] != NO_INDEX:
+    tableau, columns = tableau_of_block(problem, block), columns_of_block(problem, block)
+    rhs, pivot_column, remaining_row = (
+        rows_of_block(problem.rhs, block),
+        rows_of_block(problem.pivot_column, block),
+        rows_of_block(problem.remaining_row, block),
+    )
+    rows = remaining_rows(problem, remaining_count + block.row_count)
+    for r in range(block.row_count):
+        remaining_row[r] = NO_INDEX
+        if pivot_column[r] != NO_INDEX:
             continue
         largest_entry = 0.0
-        for u in range(width):
+        for u in range(block.column_count):
             largest_entry = max(largest_entry, abs(tableau[r, u]))
         if largest_entry <= MIN_PIVOT:
             continue
+        row = rows[remaining_count]
         for v in range(column_count):
-            rows[remaining_count, v] = 0.0
-        for u in range(width):
-            rows[remaining_count, problem.block_columns[block.first_column + u]] = tableau[r, u]
-        rows[remaining_count, column_count] = problem.rhs[first_row + r]
+            row[v] = 0.0
+        for u in range(block.column_count):
+            row[columns[u]] = tableau[r, u]
+        row[column_count] = rhs[r]
         problem.remaining_pivot[remaining_count] = NO_INDEX
-        problem.remaining_row[first_row + r] = remaining_count
+        remaining_row[r] = remaining_count
         remaining_count += 1
     return remaining_count
 
@@ -229,160 +247,88 @@ def reduce_remaining_rows(problem, remaining_count):
             bound_state[best_column] = FREE
             remaining_pivot[best_row] = best_column
             problem.pivot_row[best_column] = FROM_REMAINING_ROWS + best_row
-            inverse = 1.0 / rows[best_row, best_column]
-            for k in range(column_count + 1):
-                rows[best_row, k] *= inverse
+            scale_row(rows[best_row], 1.0 / rows[best_row, best_column])
             rows[best_row, best_column] = 1.0
             for r in range(remaining_count):
                 factor = rows[r, best_column]
                 if r != best_row and factor != 0.0:
-                    for k in range(column_count + 1):
-                        rows[r, k] -= factor * rows[best_row, k]
+                    subtract_multiple(rows[r], factor, rows[best_row])
                     rows[r, best_column] = 0.0
 
 
 @subroutine
 def write_particular_step(problem, hard_end, remaining_count):
     """Write the step of the dependent columns for a zero step of the independent columns to `offset`."""
-    block_columns, pivot_row, pivot_column = problem.block_columns, problem.pivot_row, problem.pivot_column
-    offset, rows = problem.offset, remaining_rows(problem, remaining_count)
+    pivot_row, offset, rows = problem.pivot_row, problem.offset, remaining_rows(problem, remaining_count)
     for r in range(remaining_count):
         if problem.remaining_pivot[r] != NO_INDEX:
             offset[problem.remaining_pivot[r]] = -rows[r, problem.column_count]
     for b in range(hard_end):
         block = problem.blocks[b]
-        width, first_row, first_column = block.column_count, block.first_row, block.first_column
-        tableau = matrix_at(problem.tableau, block.first_jacobian, block.row_count, width)
+        tableau, columns = tableau_of_block(problem, block), columns_of_block(problem, block)
+        rhs, pivot_column = rows_of_block(problem.rhs, block), rows_of_block(problem.pivot_column, block)
         for r in range(block.row_count):
-            if pivot_column[first_row + r] == NO_INDEX:
+            if pivot_column[r] == NO_INDEX:
                 continue
-            constant = -problem.rhs[first_row + r]
+            constant = -rhs[r]
             if remaining_count > 0:
-                for u in range(width):
-                    v = block_columns[first_column + u]
+                for u in range(block.column_count):
+                    v = columns[u]
                     if pivot_row[v] >= FROM_REMAINING_ROWS:
                         constant -= tableau[r, u] * offset[v]
-            offset[block_columns[first_column + pivot_column[first_row + r]]] = constant
+            offset[columns[pivot_column[r]]] = constant
 
 
 @subroutine
 def build_null_space_map(problem, hard_end, remaining_count, n):
-    """Compute the offset and the sparse rows of Z, first from the remaining rows, then from the rows of the blocks."""
-    block_columns, pivot_row, independent_index = problem.block_columns, problem.pivot_row, problem.independent_index
-    # `is_listed`: for each independent index, 1 if it is in `column_list`; its position is not needed here
-    independent_column, is_listed, column_list = (
-        problem.independent_column,
-        problem.list_position,
-        problem.column_list,
-    )
-    null_space_count, null_space_start, null_space_index, Z = (
-        problem.null_space_count,
-        problem.null_space_start,
-        problem.null_space_index,
-        problem.null_space,
-    )
-    pivot_column, offset, rhs, rows = (
-        problem.pivot_column,
-        problem.offset,
-        problem.rhs,
-        remaining_rows(problem, remaining_count),
-    )
-    z_row = problem.reduced_step  # scratch memory: the row of Z, over all independent columns
-    total_entry_count = 0
+    """Compute the offset and the sparse rows of Z, first from the remaining rows, then from the rows of the blocks.
+
+    A row of the tableau that is solved for column v says step[v] = -rhs - sum of its other entries times their steps.
+    Other columns of the row are independent, or solved for by a remaining row, whose row of Z is substituted.
+    """
+    column_count, rows, z_row = problem.column_count, remaining_rows(problem, remaining_count), scratch_row(problem)
+    total_entry_count = problem.runtime_zero
     for r in range(remaining_count):
-        v = problem.remaining_pivot[r]
+        row, v = rows[r], problem.remaining_pivot[r]
         if v == NO_INDEX:
             continue
-        offset[v] = -rows[r, problem.column_count]
-        null_space_start[v] = total_entry_count
-        if n <= FEW_INDEPENDENT_COLUMNS:
-            # `write_null_space_row` reads the entries of the independent columns at the start of the dense row
-            for i in range(n):
-                z_row[i] = rows[r, independent_column[i]]
-            for i in range(n):
-                rows[r, i] = z_row[i]
-                if z_row[i] != 0.0:
-                    null_space_index[total_entry_count] = i
-                    Z[total_entry_count] = -z_row[i]
-                    total_entry_count += 1
-            null_space_count[v] = total_entry_count - null_space_start[v]
-            continue
+        problem.offset[v] = -row[column_count]
         for i in range(n):
-            factor = rows[r, independent_column[i]]
-            if factor != 0.0:
-                null_space_index[total_entry_count] = i
-                Z[total_entry_count] = -factor
-                total_entry_count += 1
-        null_space_count[v] = total_entry_count - null_space_start[v]
+            z_row[i] = -row[problem.independent_column[i]]
+        total_entry_count = append_null_space_row(problem, v, z_row, n, total_entry_count)
+        if n <= FEW_INDEPENDENT_COLUMNS:  # `write_null_space_row` reads the row of Z at the start of the dense row
+            for i in range(n):
+                row[i] = z_row[i]
     for i in range(n):
-        is_listed[i] = 0
+        problem.list_position[i] = 0
         z_row[i] = 0.0
     for b in range(hard_end):
         block = problem.blocks[b]
-        width, first_row, first_column = block.column_count, block.first_row, block.first_column
-        tableau = matrix_at(problem.tableau, block.first_jacobian, block.row_count, width)
+        tableau, columns = tableau_of_block(problem, block), columns_of_block(problem, block)
+        rhs, pivot_column = rows_of_block(problem.rhs, block), rows_of_block(problem.pivot_column, block)
         for r in range(block.row_count):
-            if pivot_column[first_row + r] == NO_INDEX:
+            if pivot_column[r] == NO_INDEX:
                 continue
-            v = block_columns[first_column + pivot_column[first_row + r]]
-            constant, entry_count = -rhs[first_row + r], problem.runtime_zero
+            v = columns[pivot_column[r]]
             if n <= FEW_INDEPENDENT_COLUMNS:
                 total_entry_count = write_null_space_row(
-                    problem, tableau[r], first_column, v, constant, n, total_entry_count
+                    problem, tableau[r], columns, v, -rhs[r], n, total_entry_count
                 )
-                continue
-            for u in range(width):
-                factor, other_column = tableau[r, u], block_columns[first_column + u]
-                if factor == 0.0 or other_column == v:
-                    continue
-                if pivot_row[other_column] == NO_INDEX:
-                    entry_count = add_null_space_entry(problem, independent_index[other_column], -factor, entry_count)
-                elif pivot_row[other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
-                    constant -= factor * offset[other_column]
-                    for k in range(
-                        null_space_start[other_column], null_space_start[other_column] + null_space_count[other_column]
-                    ):
-                        entry_count = add_null_space_entry(problem, null_space_index[k], -factor * Z[k], entry_count)
-            offset[v] = constant
-            null_space_start[v] = total_entry_count
-            for k in range(entry_count):
-                i = column_list[k]
-                null_space_index[total_entry_count] = i
-                Z[total_entry_count] = z_row[i]
-                z_row[i] = 0.0
-                is_listed[i] = 0
-                total_entry_count += 1
-            null_space_count[v] = entry_count
+            else:
+                total_entry_count = write_sparse_null_space_row(
+                    problem, tableau[r], columns, v, -rhs[r], total_entry_count
+                )
+
+
+@inline
+def scratch_row(problem):
+    """Return the scratch memory for one row of Z over all independent columns."""
+    return problem.reduced_step
 
 
 @subroutine
-def write_null_space_row(problem, row, first_column, v, constant, n, total_entry_count):
-    """Write the row of Z and the offset of column v; return the new number of entries of Z.
-
-    The loops are over all independent columns; `FEW_INDEPENDENT_COLUMNS` limits their number.
-
-    Args:
-        row: the row of v in the tableau of a block, over the columns of the block, which begin at `first_column`.
-        constant: offset of column v, without the offsets of other dependent columns in the row.
-        total_entry_count: number of entries of Z before this row.
-    """
-    block_columns, pivot_row, independent_index = problem.block_columns, problem.pivot_row, problem.independent_index
-    z_row = problem.reduced_step  # scratch memory: the row of Z, over all independent columns
-    for i in range(n):
-        z_row[i] = 0.0
-    for u in range(row.shape[0]):
-        factor, other_column = row[u], block_columns[first_column + u]
-        if factor == 0.0 or other_column == v:
-            continue
-        if pivot_row[other_column] == NO_INDEX:
-            z_row[independent_index[other_column]] -= factor
-        elif pivot_row[other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
-            constant -= factor * problem.offset[other_column]
-            remaining_index = pivot_row[other_column] - FROM_REMAINING_ROWS
-            dense_row = remaining_rows(problem, remaining_index + 1)[remaining_index]
-            for i in range(n):
-                z_row[i] += factor * dense_row[i]
-    problem.offset[v] = constant
+def append_null_space_row(problem, v, z_row, n, total_entry_count):
+    """Store the nonzero entries of `z_row` as the row of Z of column v; return the new number of entries of Z."""
     problem.null_space_start[v] = total_entry_count
     for i in range(n):
         if z_row[i] != 0.0:
@@ -394,10 +340,76 @@ def write_null_space_row(problem, row, first_column, v, constant, n, total_entry
 
 
 @subroutine
+def write_null_space_row(problem, row, columns, v, constant, n, total_entry_count):
+    """Write the row of Z and the offset of column v; return the new number of entries of Z.
+
+    The loops are over all independent columns; `FEW_INDEPENDENT_COLUMNS` limits their number.
+
+    Args:
+        row: the row of the tableau of a block that is solved for v, (width,).
+        columns: the columns of the block, (width,).
+        constant: offset of column v, without the offsets of other dependent columns in the row.
+        total_entry_count: number of entries of Z before this row.
+    """
+    pivot_row, independent_index, z_row = problem.pivot_row, problem.independent_index, scratch_row(problem)
+    for i in range(n):
+        z_row[i] = 0.0
+    for u in range(len(row)):
+        factor, other_column = row[u], columns[u]
+        if factor == 0.0 or other_column == v:
+            continue
+        if pivot_row[other_column] == NO_INDEX:
+            z_row[independent_index[other_column]] -= factor
+        elif pivot_row[other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
+            constant -= factor * problem.offset[other_column]
+            remaining_index = pivot_row[other_column] - FROM_REMAINING_ROWS
+            other_z_row = remaining_rows(problem, remaining_index + 1)[remaining_index]
+            for i in range(n):
+                z_row[i] -= factor * other_z_row[i]
+    problem.offset[v] = constant
+    return append_null_space_row(problem, v, z_row, n, total_entry_count)
+
+
+@subroutine
+def write_sparse_null_space_row(problem, row, columns, v, constant, total_entry_count):
+    """Write the row of Z and the offset of column v as `write_null_space_row`, by loops over nonzero entries only.
+
+    The scratch row has to be zero at the call, and is zero at the end.
+    """
+    pivot_row, independent_index, column_list, z_row = (
+        problem.pivot_row,
+        problem.independent_index,
+        problem.column_list,
+        scratch_row(problem),
+    )
+    entry_count = problem.runtime_zero
+    for u in range(len(row)):
+        factor, other_column = row[u], columns[u]
+        if factor == 0.0 or other_column == v:
+            continue
+        if pivot_row[other_column] == NO_INDEX:
+            entry_count = add_null_space_entry(problem, independent_index[other_column], -factor, entry_count)
+        elif pivot_row[other_column] >= FROM_REMAINING_ROWS:  # substitute the other column
+            constant -= factor * problem.offset[other_column]
+            indices, entries = null_space_row(problem, other_column)
+            for k in range(len(entries)):
+                entry_count = add_null_space_entry(problem, indices[k], -factor * entries[k], entry_count)
+    problem.offset[v] = constant
+    problem.null_space_start[v], problem.null_space_count[v] = total_entry_count, entry_count
+    indices, entries = null_space_row(problem, v)
+    for k in range(entry_count):
+        i = column_list[k]
+        indices[k], entries[k] = i, z_row[i]
+        z_row[i] = 0.0
+        problem.list_position[i] = 0
+    return total_entry_count + entry_count
+
+
+@subroutine
 def add_null_space_entry(problem, i, value, entry_count):
-    """Add a value to entry i of a row of Z (in `reduced_step`) and list i; return the number of listed entries."""
-    # see `build_null_space_map` for `is_listed` and `z_row`
-    is_listed, column_list, z_row = problem.list_position, problem.column_list, problem.reduced_step
+    """Add a value to entry i of the scratch row of Z and list i; return the number of listed entries."""
+    # 1 if i is listed; its position in the list is not needed here
+    is_listed, column_list, z_row = problem.list_position, problem.column_list, scratch_row(problem)
     if is_listed[i] == 0:
         is_listed[i] = 1
         column_list[entry_count] = i
