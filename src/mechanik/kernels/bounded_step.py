@@ -24,7 +24,6 @@ from .compiler import subroutine
 from .curvature import (
     MAX_PROBED_COLUMNS,
     begin_probes,
-    find_multipliers,
     has_all_curvature,
     store_step,
     write_chain_vectors,
@@ -44,17 +43,11 @@ def update_active_bounds(problem, x):
 
     A column has left its bound if its value is more than 1e-9 rad or m inside. The table `was_released` is cleared.
     """
-    column_x, bound_state, was_released, lower = (
-        problem.column_x,
-        problem.bound_state,
-        problem.was_released,
-        problem.lower,
-    )
-    upper = problem.upper
+    column_x, bound_state, lower, upper = problem.column_x, problem.bound_state, problem.lower, problem.upper
     active_count = 0
     for v in range(problem.column_count):
         side = bound_state[v]
-        was_released[v] = 0
+        problem.was_released[v] = 0
         if side == FREE:
             continue
         if side != LOCKED:
@@ -71,11 +64,11 @@ def activate_bounds(problem, x):
     """Add the columns whose step crosses a bound to the active set.
 
     Returns:
-        The number of columns that cross a bound, and whether (1 or 0) one of these columns is dependent.
+        The number of columns that cross a bound, and whether one of these columns is dependent.
     """
     column_x, bound_state, pivot_row, scale = problem.column_x, problem.bound_state, problem.pivot_row, problem.scale
     lower, upper, step = problem.lower, problem.upper, problem.step
-    crossed_count, has_dependent_column = 0, 0
+    crossed_count, has_dependent_column = 0, False
     for v in range(problem.column_count):
         k = column_x[v]
         if k >= 0 and bound_state[v] == FREE:
@@ -83,8 +76,7 @@ def activate_bounds(problem, x):
             if value > upper[v] + BOUND_OVERSHOOT or value < lower[v] - BOUND_OVERSHOOT:
                 bound_state[v] = ON_UPPER if value > upper[v] else ON_LOWER
                 crossed_count += 1
-                if pivot_row[v] != NO_INDEX:
-                    has_dependent_column = 1
+                has_dependent_column |= pivot_row[v] != NO_INDEX
     return crossed_count, has_dependent_column
 
 
@@ -146,8 +138,8 @@ def may_move(problem, x, v, negative_gradient):
 
 
 @subroutine
-def shorten_to_bounds(problem, x):
-    """Shorten the whole step so that x stays within its bounds; return the factor, 0 to 1.
+def shorten_to_bounds(problem, x, n):
+    """Shorten the whole step, and the reduced step, so that x stays within its bounds; return the factor, 0 to 1.
 
     This replaces a further solve if the number of solves is used up, or if bounds change one at a time.
     """
@@ -164,6 +156,8 @@ def shorten_to_bounds(problem, x):
     step_ratio = max(step_ratio, 0.0)
     for v in range(problem.column_count):
         step[v] *= step_ratio
+    for i in range(n):
+        problem.reduced_step[i] *= step_ratio
     return step_ratio
 
 
@@ -243,7 +237,7 @@ MIN_STEP_RATIO = 1e-9
 step is held at its bound again."""
 CURVATURE_DAMPING_RATIO = 1e-3
 """Factor on the damping of a step for which all second derivatives are known, while the relative damping is at most the
-option START_DAMPING. A smaller factor gives nearly undamped Newton steps, which are rejected more often."""
+option `start_damping`. A smaller factor gives nearly undamped Newton steps, which are rejected more often."""
 CURVATURE_UNKNOWN, CURVATURE_REQUESTED = 2.0, 3.0
 """Values that `bounded_step` returns instead of a curvature: not all second derivatives are known; or there is no step
 yet, and second derivatives have to be probed first."""
@@ -267,8 +261,13 @@ def bounded_step(
 ):
     """Compute the step from x and write it to the table `step`.
 
+    Each round of the loop solves the linear system for the present active set: eliminate the hard rows (if the
+    dependent columns may have changed), assemble the model, solve for the step s of the independent columns, and expand
+    it to all columns. Then the active set changes: columns that cross a bound are added; if there are none, columns
+    whose multiplier has the wrong sign are released. The loop ends if the active set does not change, or as described
+    above `MAX_SOLVES`.
+
     Args:
-        options: the solver's options.
         x: the variables, (x,).
         stage, buffer: the stage, and the buffer of residual and Jacobian at x.
         damping: damping of a column whose entry in the table `extra_damping` is 1.
@@ -280,9 +279,9 @@ def bounded_step(
         independent_count: number of independent columns if probes were made at this x, so that the elimination is
             still valid; 0 if the elimination has to be done.
         damping_ratio: factor on the damping if all second derivatives are known.
-        has_moved: 1.0 if the previous step was accepted, so that it can update the second derivatives.
-        poses_are_current: 1.0 if the stored poses are those of x. If 0.0, they are those of a trial or a probe; x has
-            not changed since the previous step, so the table `chain` is still valid.
+        has_moved: whether the previous step was accepted, so that it can update the second derivatives.
+        poses_are_current: whether the stored poses are those of x. Otherwise they are those of a trial or a probe; x
+            has not changed since the previous step, so the table `chain` is still valid.
 
     Returns:
         The cost, which is the sum of squares that the soft residuals would have, to first order, if the hard
@@ -291,29 +290,24 @@ def bounded_step(
         the smallest result of `solve_reduced_step`. With `is_newton`, the first three are 0 and the curvature is
         CURVATURE_UNKNOWN.
     """
-    options = problem.options
-    stages, bound_state = problem.stages, problem.bound_state
-    step, offset, reduced_step = problem.step, problem.offset, problem.reduced_step
+    stages, bound_state, step, offset = problem.stages, problem.bound_state, problem.step, problem.offset
     hard_end, soft_end = stages[stage].hard_end, stages[stage].soft_end
-    column_count = problem.column_count
+    zero, no_index = problem.runtime_zero, problem.runtime_zero + NO_INDEX
     active_count = update_active_bounds(problem, x)
-    predicted_change, max_gradient, cost, n, dual_row_count = 0.0, 0.0, 0.0, problem.runtime_zero, problem.runtime_zero
-    chain_block = stages[stage].chain_block if uses_curvature else problem.runtime_zero + NO_INDEX
-    if chain_block >= 0 and poses_are_current == 1.0 and not is_newton:
+    predicted_change, max_gradient, cost = 0.0, 0.0, 0.0
+    n, dual_row_count, remaining_count = zero, zero, zero
+    chain_block = stages[stage].chain_block if uses_curvature else no_index
+    if chain_block >= 0 and poses_are_current and not is_newton:
         write_chain_vectors(problem, buffer, chain_block)
     uses_dual_form = stages[stage].uses_dual_form and (chain_block >= 0 or not uses_curvature)
     needs_elimination, curvature_is_known, requests_probes, curvature = True, False, False, CURVATURE_UNKNOWN
-    changes_single_bounds, released_column, released_side, remaining_count = (
-        False,
-        problem.runtime_zero + NO_INDEX,
-        problem.runtime_zero,
-        problem.runtime_zero,
-    )
-    # `find_multipliers` computes the multipliers of the hard rows from the row operations of the elimination
+    changes_single_bounds, released_column, released_side = False, no_index, zero
+    # `begin_probes` computes the multipliers of the hard rows from the row operations of the elimination
     stores_row_operations = not is_newton and (
         (may_probe and problem.previous_columns[0] == NO_INDEX) or (may_probe_early and active_count > 0)
     )
     for solve_index in range(MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES):
+        # the model of the soft residuals over the independent columns
         if needs_elimination:
             if independent_count > 0 and solve_index == 0:
                 n = independent_count
@@ -331,13 +325,10 @@ def bounded_step(
                         stores_row_operations = True
                         continue
                     if requests_probes:
-                        find_multipliers(problem, buffer, hard_end, soft_end, remaining_count)
-                        begin_probes(problem, n)
+                        begin_probes(problem, buffer, hard_end, soft_end, remaining_count, n)
                         return cost, predicted_change, max_gradient, CURVATURE_REQUESTED
-                updates_curvature, step_damping = (
-                    has_moved if solve_index == 0 else 0.0,
-                    damping_ratio * damping if curvature_is_known else damping,
-                )
+                updates_curvature = has_moved and solve_index == 0
+                step_damping = damping_ratio * damping if curvature_is_known else damping
                 curvature = CURVATURE_UNKNOWN
                 cost, dual_row_count = assemble_normal_equations(
                     problem,
@@ -352,8 +343,9 @@ def bounded_step(
                     uses_dual_form,
                 )
             needs_elimination = False
+        # its step for the present active set
         if is_newton:
-            for v in range(column_count):
+            for v in range(problem.column_count):
                 step[v] = offset[v]
         else:
             smallest_pivot = solve_reduced_step(
@@ -367,51 +359,42 @@ def bounded_step(
                 free_count <= MAX_PROBED_COLUMNS
                 and cost + model_change(problem, n, dual_row_count, chain_block) > SLOW_COST_RATIO * cost
             ):
-                find_multipliers(problem, buffer, hard_end, soft_end, remaining_count)
-                begin_probes(problem, n)
+                begin_probes(problem, buffer, hard_end, soft_end, remaining_count, n)
                 return cost, predicted_change, max_gradient, CURVATURE_REQUESTED
+        # the next active set, one bound at a time
         if changes_single_bounds:
             # as in the simplex method, columns are released one at a time; a released column is held again if the step
             # is shortened to zero
-            step_ratio = shorten_to_bounds(problem, x)
+            step_ratio = shorten_to_bounds(problem, x, n)
+            predicted_change = model_change(problem, n, dual_row_count, chain_block)
             if released_column != NO_INDEX and step_ratio < MIN_STEP_RATIO:
                 bound_state[released_column] = released_side
-                needs_elimination = True
-            for i in range(n):
-                reduced_step[i] *= step_ratio
-            predicted_change = model_change(problem, n, dual_row_count, chain_block)
-            if not needs_elimination:
-                if released_column != NO_INDEX or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
-                    break
+                released_column, needs_elimination = no_index, True
+            elif released_column != NO_INDEX or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
+                break
+            else:
                 released_column = column_of_largest_multiplier(problem, n, largest_free_gradient(problem, n))
                 if released_column == NO_INDEX:
                     break
-                released_side, bound_state[released_column], problem.was_released[released_column] = (
-                    bound_state[released_column],
-                    FREE,
-                    1,
-                )
-                active_count = count_active_bounds(problem)
-            else:
-                released_column = problem.runtime_zero + NO_INDEX
-                active_count = count_active_bounds(problem)
+                released_side = bound_state[released_column]
+                bound_state[released_column], problem.was_released[released_column] = FREE, 1
+            active_count = count_active_bounds(problem)
             continue
+        # the next active set, all bounds at once
         crossed_count, has_dependent_column = activate_bounds(problem, x)
         # while steps are accepted, the step is clipped at the bounds instead of a second solve, and these bounds are
         # active in the next step: a second solve would take a third of the time of an iteration and save few iterations
-        clips_at_bounds = crossed_count > 0 and hard_end == 0 and has_moved == 1.0 and not uses_curvature
+        clips_at_bounds = crossed_count > 0 and hard_end == 0 and has_moved and not uses_curvature
         is_last_solve = clips_at_bounds or solve_index >= MAX_SOLVES - 1
         if clips_at_bounds:
             clip_at_bounds(problem, x, n)
         elif crossed_count > 0 and is_last_solve:
-            step_ratio = shorten_to_bounds(problem, x)
-            for i in range(n):
-                reduced_step[i] *= step_ratio
+            shorten_to_bounds(problem, x, n)
         if not is_newton and (crossed_count == 0 or is_last_solve):
             predicted_change = model_change(problem, n, dual_row_count, chain_block)
         active_set_is_final = crossed_count == 0 and (is_newton or active_count == 0 or release_bounds(problem, n) == 0)
         if is_last_solve or active_set_is_final:
-            is_step_final = is_newton or clips_at_bounds or options.fixed_damping > 0.0
+            is_step_final = is_newton or clips_at_bounds or problem.options.fixed_damping > 0.0
             if (
                 is_step_final
                 or (crossed_count == 0 and predicted_change < 0.0)
@@ -422,7 +405,7 @@ def bounded_step(
             hold_at_bounds(problem, x)
             changes_single_bounds = True
         # only an independent column can be held at a bound: eliminate again
-        needs_elimination = changes_single_bounds or (crossed_count > 0 and has_dependent_column == 1)
+        needs_elimination = changes_single_bounds or (crossed_count > 0 and has_dependent_column)
         active_count = count_active_bounds(problem)
     if not is_newton:
         max_gradient = largest_reduced_gradient(problem, x, n)
@@ -433,11 +416,11 @@ def bounded_step(
 
 @subroutine
 def apply_step(problem, x, out, clamps):
-    """Write x moved by the table `step` to the offset `out`; with `clamps`, values are clamped to their bounds.
+    """Write x moved by the table `step` to `out`, (x,); with `clamps`, values are clamped to their bounds.
 
-    `x` and `out` may be the same array. The three columns of a spherical joint, times their scales,
-    are a rotation vector (rx, ry, rz) in its own axes, rad; its quaternion (w0, x0, y0, z0) is multiplied by this
-    rotation from the right.
+    `x` and `out` may be the same array. The three columns of a spherical joint, times their scales, are a rotation
+    vector (rx, ry, rz) in its own axes, rad; its quaternion (w0, x0, y0, z0) is multiplied by this rotation from the
+    right.
     """
     column_x, sphericals, scale, lower = problem.column_x, problem.sphericals, problem.scale, problem.lower
     upper, step = problem.upper, problem.step

@@ -217,8 +217,9 @@ def count_free_columns(problem):
 
 
 @subroutine
-def begin_probes(problem, n):
-    """Discard the known curvature and store the independent columns that are going to be probed."""
+def begin_probes(problem, buffer, hard_end, soft_end, remaining_count, n):
+    """Compute the Lagrangian's gradient at x, discard the known curvature and store the columns that will be probed."""
+    find_multipliers(problem, buffer, hard_end, soft_end, remaining_count)
     for v in range(problem.column_count):
         problem.has_curvature[v] = 0
     S = square_matrix(problem.curvature, n)

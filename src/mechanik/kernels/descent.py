@@ -324,7 +324,7 @@ def advance_attempt(problem, starts):
 
 
 MIN_DAMPING = 1e-10
-"""Added to the damping of every step, except with FIXED_DAMPING. Rounding errors divided by this number move the
+"""Added to the damping of every step, except with `fixed_damping`. Rounding errors divided by this number move the
 redundant dofs: solutions of redundant arms differ by up to 2e-10 rad between machine code and plain Python; with 1e-12
 they would differ by 3e-9 rad. In 3,000 solves of gallery mechanisms (near, out of reach, at singular poses, with
 levels) the numbers of iterations with both values agree to 1 in 1,000."""

@@ -27,8 +27,8 @@ from .curvature import MAX_PROBED_COLUMNS, count_free_columns, reset_curvature
 from .damped_least_squares import expand_step
 from .linear_systems import PIVOT_TOLERANCE
 from .problem_layout import *
+from .problem_views import columns_of_block, jacobian_of_block, rows_of_block
 from .state_layout import *
-from .tables import matrix_at
 
 ROUNDING_COST_RATIO, ROUNDING_GRADIENT_RATIO = 2e-15, 5e-7
 """A predicted decrease below ROUNDING_COST_RATIO times the cost may be a rounding error, and so may a gradient below
@@ -54,7 +54,7 @@ again. A smaller ratio samples more often; then fewer steps are needed."""
 
 @subroutine
 def copy_x(problem, x, out):
-    """Copy the variables from the offset `x` to the offset `out`."""
+    """Copy the variables `x`, (x,), to `out`."""
     for k in range(problem.x_count):
         out[k] = x[k]
 
@@ -66,9 +66,9 @@ def can_use_curvature(problem, stage):
     They do not speed up soft objectives in dual form, such as the rest pose of a long arm: it needs as many steps with
     second derivatives as without, and each step takes fifteen times as long.
     """
-    blocks = problem.stages[stage]
-    return blocks.chain_block >= 0 or (
-        problem.square_size > 0 and (not blocks.uses_dual_form or not blocks.is_soft_objective)
+    this_stage = problem.stages[stage]
+    return this_stage.chain_block >= 0 or (
+        problem.square_size > 0 and (not this_stage.uses_dual_form or not this_stage.is_soft_objective)
     )
 
 
@@ -81,11 +81,11 @@ def can_probe(problem, stage):
     sum of squares, whose curvature is not part of the Lagrangian of the residuals.
     """
     state, options = problem.state, problem.options
-    blocks = problem.stages[stage]
     if 0 < state.first_unmet_stage < stage:
         return False
     is_restricted = options.max_error < np.inf or options.max_angle_error < np.inf or options.fixed_damping > 0.0
-    return problem.square_size > 0 and blocks.chain_block < 0 and problem.function_count == 0 and not is_restricted
+    is_chain = problem.stages[stage].chain_block >= 0
+    return problem.square_size > 0 and not is_chain and problem.function_count == 0 and not is_restricted
 
 
 @subroutine
@@ -121,12 +121,13 @@ def largest_column_step(problem, step):
 @subroutine
 def remaining_gradient(problem):
     """Return the largest absolute model gradient after the step, over the free independent columns."""
-    largest_gradient, independent_index = 0.0, 0
+    largest_gradient, i = 0.0, 0
     for k in range(problem.column_count):
-        if problem.pivot_row[problem.elimination_order[k]] < 0:
-            if problem.bound_state[problem.elimination_order[k]] == FREE:
-                largest_gradient = max(largest_gradient, abs(problem.model_gradient[independent_index]))
-            independent_index += 1
+        v = problem.elimination_order[k]
+        if problem.pivot_row[v] < 0:
+            if problem.bound_state[v] == FREE:
+                largest_gradient = max(largest_gradient, abs(problem.model_gradient[i]))
+            i += 1
     return largest_gradient
 
 
@@ -319,12 +320,8 @@ def write_perturbation(problem, perturbation_size, start_damping):
     else:
         copy_x(problem, before_perturbation, x)
     state.perturbations += 1
-    state.relative_damping, state.uses_curvature, state.curvature_is_positive, state.probe_requests = (
-        start_damping,
-        False,
-        False,
-        0,
-    )
+    state.relative_damping, state.probe_requests = start_damping, 0
+    state.uses_curvature, state.curvature_is_positive = False, False
     state.cost_before_1, state.cost_before_2, state.cost_before_3 = np.inf, np.inf, np.inf
     for v in range(problem.column_count):
         is_locked = problem.bound_state[v] == LOCKED
@@ -349,7 +346,7 @@ by less than MAX_STEP_VIOLATION (rad, or length units of the mechanism, weighted
 This saves Newton steps, but a larger violation makes the next step less accurate."""
 MAX_TENTATIVE_STEPS = 3
 """Largest number of consecutive tentative steps. Such a step violates the hard constraints, by less than
-MAX_STEP_VIOLATION; it is tried only if CURVATURE_IS_POSITIVE is 1. Tentative steps are accepted or rejected together,
+MAX_STEP_VIOLATION; it is tried only if `curvature_is_positive`. Tentative steps are accepted or rejected together,
 by the cost after the hard constraints are satisfied again. More of them save Newton steps, but a rejection loses more.
 """
 MAX_VIOLATION_GAIN_RATIO = 0.05
@@ -379,43 +376,40 @@ def fit_slacks(problem, x, buffer, hard_end, soft_end):
         buffer: the buffer (0 or 1) of the residuals, which are updated.
         hard_end, soft_end: the range of soft blocks.
     """
-    blocks, block_columns, slack, weight = problem.blocks, problem.block_columns, problem.slacks, problem.weight
-    lower, upper, residual = problem.lower, problem.upper, problem.residual[buffer]
+    lower, upper = problem.lower, problem.upper
     for b in range(hard_end, soft_end):
-        if blocks[b].has_bands:
-            for r in range(blocks[b].first_row, blocks[b].first_row + blocks[b].row_count):
-                slack_x = slack[r].x
-                if slack_x >= 0:
-                    block_column = slack[r].column
-                    column = block_columns[blocks[b].first_column + block_column]
-                    slack_value = min(max(x[slack_x] + residual[r] / weight[r], lower[column]), upper[column])
-                    residual[r] -= weight[r] * (slack_value - x[slack_x])
-                    x[slack_x] = slack_value
+        block = problem.blocks[b]
+        if block.has_bands:
+            columns, weight = columns_of_block(problem, block), rows_of_block(problem.weight, block)
+            residual = rows_of_block(problem.residual[buffer], block)
+            for r in range(block.row_count):
+                slack = problem.slacks[block.first_row + r]
+                if slack.x >= 0:
+                    v, value = columns[slack.column], x[slack.x]
+                    best_value = min(max(value + residual[r] / weight[r], lower[v]), upper[v])
+                    residual[r] -= weight[r] * (best_value - value)
+                    x[slack.x] = best_value
 
 
 @subroutine
 def sum_of_squares(problem, buffer, first_block, end_block):
     """Return the sum of squares of blocks `first_block` to `end_block` - 1, and whether all are within tolerance."""
-    blocks, block_data, residual = problem.blocks, problem.block_data, problem.residual[buffer]
     total, is_met = 0.0, True
     for b in range(first_block, end_block):
-        block = blocks[b]
+        block, data = problem.blocks[b], problem.block_data[b]
+        residual, mask = rows_of_block(problem.residual[buffer], block), block.row_mask
         position_square, rotation_square = 0.0, 0.0
-        mask, first_row = block.row_mask, block.first_row
         position_row_count = 0  # see `Block.row_mask`
         for bit in range(3):
             position_row_count += (mask >> bit) & 1
         for r in range(block.row_count):
-            residual_square = residual[first_row + r] * residual[first_row + r]
+            residual_square = residual[r] * residual[r]
             if r < position_row_count:
                 position_square += residual_square
             else:
                 rotation_square += residual_square
         total += position_square + rotation_square
-        is_met &= (
-            position_square <= block_data[b].position_tolerance2
-            and rotation_square <= block_data[b].rotation_tolerance2
-        )
+        is_met &= position_square <= data.position_tolerance2 and rotation_square <= data.rotation_tolerance2
     return total, is_met
 
 
@@ -423,23 +417,25 @@ def sum_of_squares(problem, buffer, first_block, end_block):
 def constraint_violation(problem, buffer, stage):
     """Return the largest violation of the hard constraints of a stage, in the units of the weighted residuals.
 
-    With STAGE_ROWS_ARE_HELD, each residual of an earlier stage has to be zero. Otherwise its sum of squares may not
+    With `StageReport.rows_are_held`, each residual of an earlier stage has to be zero. Otherwise its sum of squares may not
     increase: at the closest pose of an unmet level, some residuals do not change at first order, so they cannot be
     constrained one by one.
     """
-    blocks, stages, residual = problem.blocks, problem.stages, problem.residual[buffer]
+    blocks, stages = problem.blocks, problem.stages
     largest_violation = 0.0
     for held_stage in range(stage):
         first_block, end_block = stages[held_stage].hard_end, stages[held_stage].soft_end
         stage_report = problem.stage_reports[held_stage]
         if stage_report.rows_are_held:
             for b in range(first_block, end_block):
-                for r in range(blocks[b].first_row, blocks[b].first_row + blocks[b].row_count):
+                residual = rows_of_block(problem.residual[buffer], blocks[b])
+                for r in range(blocks[b].row_count):
                     largest_violation = max(largest_violation, abs(residual[r]))
         else:
             total = 0.0
             for b in range(first_block, end_block):
-                for r in range(blocks[b].first_row, blocks[b].first_row + blocks[b].row_count):
+                residual = rows_of_block(problem.residual[buffer], blocks[b])
+                for r in range(blocks[b].row_count):
                     total += residual[r] * residual[r]
             excess = total - stage_report.cost * (1.0 + MAX_HELD_COST_EXCESS)
             if excess > 0.0:
@@ -455,8 +451,7 @@ def hold_unmet_levels(problem, stage):
     damping of a column is proportional to the error of the level and to the entries of the column in its Jacobian.
     """
     state = problem.state
-    block_columns, extra_damping, buffer = problem.block_columns, problem.extra_damping, state.current_buffer
-    residual, jacobian, held_residual = problem.residual[buffer], problem.jacobian[buffer], problem.held_residual
+    extra_damping, buffer = problem.extra_damping, state.current_buffer
     for v in range(problem.column_count):
         extra_damping[v] = 1.0
     for held_stage in range(1, stage):
@@ -465,13 +460,13 @@ def hold_unmet_levels(problem, stage):
             error_norm = math.sqrt(stage_report.cost)
             for b in range(held_blocks.hard_end, held_blocks.soft_end):
                 block = problem.blocks[b]
-                width, first_column, first_row = block.column_count, block.first_column, block.first_row
-                J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
+                J, columns = jacobian_of_block(problem, buffer, block), columns_of_block(problem, block)
+                residual = rows_of_block(problem.residual[buffer], block)
+                held_residual = rows_of_block(problem.held_residual, block)
                 for r in range(block.row_count):
-                    held_residual[first_row + r] = residual[first_row + r]
-                    for u in range(width):
-                        v = block_columns[first_column + u]
-                        extra_damping[v] += UNMET_LEVEL_DAMPING * error_norm * abs(J[r, u])
+                    held_residual[r] = residual[r]
+                    for u in range(block.column_count):
+                        extra_damping[columns[u]] += UNMET_LEVEL_DAMPING * error_norm * abs(J[r, u])
 
 
 @subroutine
@@ -708,22 +703,10 @@ def begin_stage(problem, stage):
     state, options = problem.state, problem.options
     x, trial = problem.x, problem.trial
     state.stage, state.phase, state.relative_damping, state.cost = stage, PHASE_START, options.start_damping, np.inf
-    state.perturbations, state.max_gradient, state.uses_curvature, state.has_moved, state.no_infeasible_steps = (
-        0,
-        0.0,
-        False,
-        False,
-        0,
-    )
     state.cost_before_1, state.cost_before_2, state.cost_before_3 = np.inf, np.inf, np.inf
-    (
-        state.probe_requests,
-        state.curvature_is_positive,
-        state.is_last_step,
-        state.tentative_steps,
-        state.last_step_length,
-        state.reference_cost,
-    ) = 0, False, False, 0, np.inf, 0.0
+    state.perturbations, state.probe_requests, state.tentative_steps, state.no_infeasible_steps = 0, 0, 0, 0
+    state.uses_curvature, state.curvature_is_positive, state.is_last_step, state.has_moved = False, False, False, False
+    state.max_gradient, state.last_step_length, state.reference_cost = 0.0, np.inf, 0.0
     copy_x(problem, x, trial)
 
 
@@ -735,20 +718,20 @@ def advance_stage(problem):
     perturbation. After the last stage, the stages from the first unmet level on may be repeated.
     """
     state = problem.state
-    blocks, stages = problem.blocks, problem.stages
-    held_residual, stage, status = problem.held_residual, state.stage, state.final_status
+    blocks, stages, stage, status = problem.blocks, problem.stages, state.stage, state.final_status
     # -1 perturbations: x is restored only once
     if state.perturbations >= 1 and status != CONVERGED and state.cost > state.cost_at_perturbation * (1.0 - 1e-6):
         state.perturbations, state.phase, state.final_status = -1, PHASE_FINAL, CLOSEST
         copy_x(problem, problem.before_perturbation, problem.trial)
         return True
-    residual = problem.residual[state.current_buffer]
     stage_report = problem.stage_reports[stage]
     stage_report.status, stage_report.cost = status, state.cost
     stage_report.max_gradient, stage_report.iterations = state.max_gradient, state.iterations_in_stage
     stage_report.rows_are_held = status == CONVERGED
     for b in range(stages[stage].hard_end, stages[stage].soft_end):
-        for r in range(blocks[b].first_row, blocks[b].first_row + blocks[b].row_count):
+        held_residual = rows_of_block(problem.held_residual, blocks[b])
+        residual = rows_of_block(problem.residual[state.current_buffer], blocks[b])
+        for r in range(blocks[b].row_count):
             held_residual[r] = 0.0 if status == CONVERGED else residual[r]
     is_unmet = status != CONVERGED and not stages[stage].is_soft_objective
     if is_unmet and state.first_unmet_stage == 0:
