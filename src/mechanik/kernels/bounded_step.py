@@ -3,7 +3,7 @@
 A step is a damped Gauss-Newton step, which may use second derivatives, or a Newton step on the hard residuals alone.
 The hard residuals are eliminated first (`elimination.py`). The step s of the independent columns then minimises
 
-    |e + A s|^2 + damping |s|^2
+    |e + A s|^2 + damping |s|^2    subject to    lower <= x + scale * step <= upper
 
 where e are the soft residuals and A = J (1, Z) is their Jacobian, both after the elimination
 (`damped_least_squares.py`). A column whose step would cross a bound is added to the active set, and the system is

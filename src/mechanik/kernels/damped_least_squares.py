@@ -1,9 +1,15 @@
 """Damped least squares of the soft residuals over the independent columns: assembly and solution.
 
-A step s of the independent columns minimises |e + A s|^2 + damping |s|^2. Here e are the soft residuals and
-A = J (1, Z) is their Jacobian, both after the elimination of the hard rows (`elimination.py`). The system has one
-equation for each independent column (primal form) or for each residual row (dual form, `linear_systems.py`). Indices
-such as `b` and `v` are explained in `problem_layout.py`.
+A step s of the independent columns minimises |e + A s|^2 + damping (|s|^2 + |o + Z s|^2). Here e are the soft residuals
+and A = J (1, Z) is their Jacobian, both after the elimination of the hard rows; o + Z s is the step of the dependent
+columns, with o = `offset` (`elimination.py`). The normal equations of this step are
+
+    H0 s = -A'e - damping Z'o,    H0 = A'A + damping (1 + Z'Z)
+
+`write_primal_matrix` copies H0 to H and fixes the columns of the active set, then `solve_ldlt` factorises H. H0 itself
+stays, for further solves with another active set. Instead of this primal form with one equation for each independent
+column, the dual form has one for each residual row (`linear_systems.py`). Indices such as `b` and `v` are explained in
+`problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -259,8 +265,8 @@ def solve_reduced_step(problem, x, n, active_count, dual_row_count, chain_block,
         else:
             write_dual_matrix(problem, x, H, n)
         if is_solved:
-            # option `uses_eigenvalues`: solve the same system by eigenvalues instead; it was assembled again, since LDL'
-            # overwrites it
+            # option `uses_eigenvalues`: solve the same system by eigenvalues instead; it was written again, since
+            # `solve_ldlt` overwrites it
             solve_by_eigenvalues(problem, H, problem.envelope, problem.reduced_step)
             break
         negative_index, smallest_pivot, pivot_value = solve_ldlt(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from .bounded_step import apply_step
 from .compiler import kernel, subroutine
 from .problem_layout import *
+from .problem_views import columns_of_block, jacobian_of_block, rows_of_block
 from .residuals import evaluate_residuals
 from .stages import fit_slacks, sum_of_squares
-from .tables import matrix_at
 
 MOVE, EVALUATE, DENSIFY = 1, 2, 4
 """Bits of `actions`: move x, evaluate the residual and its block Jacobians, write dense arrays."""
@@ -21,21 +21,22 @@ MOVE, EVALUATE, DENSIFY = 1, 2, 4
 @subroutine
 def densify(problem, buffer, end_block, residual_out, J):
     """Write the residual (m,) and its Jacobian (m, n) over all columns except slacks; locked columns are zero."""
-    residual, bound_state, n = problem.residual[buffer], problem.bound_state, J.shape[1]
+    bound_state, n = problem.bound_state, J.shape[1]
     for b in range(end_block):
         block = problem.blocks[b]
-        m, width, first_row = block.row_count, block.column_count, block.first_row
-        block_jacobian = matrix_at(problem.jacobian[buffer], block.first_jacobian, m, width)
-        for r in range(first_row, first_row + m):
-            residual_out[r] = residual[r]
+        columns, block_jacobian = columns_of_block(problem, block), jacobian_of_block(problem, buffer, block)
+        residual = rows_of_block(problem.residual[buffer], block)
+        for r in range(block.row_count):
+            row = block.first_row + r
+            residual_out[row] = residual[r]
             for v in range(n):
-                J[r, v] = 0.0
-            if problem.slacks[r].x >= 0 and residual_out[r] == 0.0:
+                J[row, v] = 0.0
+            if problem.slacks[row].x >= 0 and residual[r] == 0.0:
                 continue
-            for u in range(width):
-                v = problem.block_columns[block.first_column + u]
+            for u in range(block.column_count):
+                v = columns[u]
                 if v < n and bound_state[v] != LOCKED:
-                    J[r, v] = block_jacobian[r - first_row, u]
+                    J[row, v] = block_jacobian[r, u]
 
 
 @kernel("UniTuple(f8, 2)(i8[::1], f8[::1], i8, f8, i8, i8, i8, f8[::1], f8[:,::1])")

@@ -22,7 +22,7 @@ from .compiler import kernel, subroutine
 from .curvature import record_sample, write_next_probe
 from .elimination import NO_INDEX
 from .problem_layout import *
-from .relative_pose import IDENTITY_ROTATION
+from .relative_pose import IDENTITY_ROTATION, times, transposed_times
 from .residuals import evaluate_residuals, read_rotation, update_node_poses
 from .stages import (
     advance_stage,
@@ -35,25 +35,14 @@ from .stages import (
     sum_of_squares,
 )
 from .state_layout import *
-from .tables import vector_at
+from .tables import matrix_at, vector_at
 
 
 @subroutine
 def fixed_axes_in_world(poses, node, fixed_axes):
-    """Return the world rotation, row by row, of axes that are fixed in a node (-1: the world).
-
-    A is the world rotation of the node, B = `fixed_axes` the rotation of the axes in the node.
-    """
-    A = read_rotation(poses[node]) if node >= 0 else IDENTITY_ROTATION
-    B = read_rotation(fixed_axes)
-    return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6], A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6], A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6], A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )  # fmt: skip
+    """Return the world rotation, row by row, of axes that are fixed in a node (-1: the world)."""
+    R_world_node = read_rotation(poses[node]) if node >= 0 else IDENTITY_ROTATION
+    return times(R_world_node, read_rotation(fixed_axes))
 
 
 @subroutine
@@ -72,21 +61,7 @@ def align_passive_joints(problem, x):
         B = fixed_axes_in_world(poses, joint.weld_node, joint.weld_axes)
         # the rotation of the joint is A'B, with the rows x, y and z; tw, tx, ty and tz are four times the squared
         # components of its quaternion, which is computed from the largest component, since that is at least 1/2
-        xx, xy, xz = (
-            A[0] * B[0] + A[3] * B[3] + A[6] * B[6],
-            A[0] * B[1] + A[3] * B[4] + A[6] * B[7],
-            A[0] * B[2] + A[3] * B[5] + A[6] * B[8],
-        )
-        yx, yy, yz = (
-            A[1] * B[0] + A[4] * B[3] + A[7] * B[6],
-            A[1] * B[1] + A[4] * B[4] + A[7] * B[7],
-            A[1] * B[2] + A[4] * B[5] + A[7] * B[8],
-        )
-        zx, zy, zz = (
-            A[2] * B[0] + A[5] * B[3] + A[8] * B[6],
-            A[2] * B[1] + A[5] * B[4] + A[8] * B[7],
-            A[2] * B[2] + A[5] * B[5] + A[8] * B[8],
-        )
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = transposed_times(A, B)
         tw, tx, ty, tz = 1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz
         if tw >= tx and tw >= ty and tw >= tz:
             qw, qx, qy, qz = tw, zy - yz, xz - zx, yx - xy
@@ -130,10 +105,11 @@ def write_target(problem, target):
     if is_mirrored or not deviation + abs(target[3, 3] - 1.0) < MAX_TARGET_DEVIATION:
         return False
     frame_a = problem.block_data[problem.target_block].frame_a
+    R, p = matrix_at(frame_a, 0, 3, 3), vector_at(frame_a, 9, 3)
     for r in range(3):
-        frame_a[9 + r] = target[r, 3]
+        p[r] = target[r, 3]
         for k in range(3):
-            frame_a[3 * r + k] = target[r, k]
+            R[r, k] = target[r, k]
     return True
 
 
@@ -198,10 +174,8 @@ def begin_first_attempt(problem, q0, restart_count):
         q0_sum += q0[k]
     quaternions_are_valid = True
     for i in range(problem.spherical_count):
-        k = problem.sphericals[i].x
-        quaternions_are_valid &= (
-            q0[k] * q0[k] + q0[k + 1] * q0[k + 1] + q0[k + 2] * q0[k + 2] + q0[k + 3] * q0[k + 3] > MIN_QUATERNION_NORM2
-        )
+        q = vector_at(q0, problem.sphericals[i].x, 4)
+        quaternions_are_valid &= q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] > MIN_QUATERNION_NORM2
     report.start_was_clamped = False
     for v in range(problem.column_count):
         k = column_x[v]
@@ -284,10 +258,10 @@ def nearest_start(problem, starts, nearest_index):
     position_weight2, rotation_weight2 = position_weight * position_weight, rotation_weight * rotation_weight
     best_distance = np.inf
     for i in range(min(starts.shape[0], MAX_RANKED_STARTS)):
-        trace = 0.0
+        trace, X = 0.0, vector_at(starts[i], nq, 12)
         for c in range(9):
-            trace += frame_a[c] * starts[i, nq + c]
-        x, y, z = frame_a[9] - starts[i, nq + 9], frame_a[10] - starts[i, nq + 10], frame_a[11] - starts[i, nq + 11]
+            trace += frame_a[c] * X[c]
+        x, y, z = frame_a[9] - X[9], frame_a[10] - X[10], frame_a[11] - X[11]
         distance = position_weight2 * (x * x + y * y + z * z) + rotation_weight2 * (3.0 - trace)
         if state.last_distance < distance < best_distance:
             best_distance, nearest_index = distance, i

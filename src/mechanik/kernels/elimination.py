@@ -1,14 +1,19 @@
 """Elimination of the linearised hard constraints: each row is solved for one column, which then depends on the others.
 
-The method is Gauss-Jordan elimination with complete pivoting. First each block is eliminated on the columns that no
-other hard block depends on, such as the joints of one leg; this saves most of the time if there are many legs. The
-remaining rows of all blocks are then eliminated together, on all columns. A row that has no pivot even then is
-redundant, so over-constrained loops need no separate code. The result is
+A step d of all columns has to satisfy h + G d = 0, where h are the hard residuals (minus the values at which they are
+held) and G is their Jacobian. Gauss-Jordan elimination with complete pivoting divides a row of the tableau [G | h] by
+its pivot, the largest entry of all rows that have none yet, and subtracts multiples of this row from the other rows, so
+that the column of the pivot is zero there. The columns with a pivot are dependent, the others are independent, and the
+rows then say
 
-    step[dependent] = offset + Z step[independent]
+    d[dependent] = offset + Z d[independent]
 
-with a sparse row of the null space basis Z for each dependent column. Indices such as `b` and `v` are explained in
-`problem_layout.py`.
+where (1, Z) is a basis of the null space of G. Each dependent column has a sparse row of Z (`null_space_row`).
+
+First each block is eliminated on the columns that no other hard block depends on, such as the joints of one leg; this
+saves most of the time if there are many legs. The remaining rows of all blocks are then eliminated together, on all
+columns. A row that has no pivot even then is redundant, so over-constrained loops need no separate code. Indices such
+as `b` and `v` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -311,9 +316,7 @@ def build_null_space_map(problem, hard_end, remaining_count, n):
                 continue
             v = columns[pivot_column[r]]
             if n <= FEW_INDEPENDENT_COLUMNS:
-                total_entry_count = write_null_space_row(
-                    problem, tableau[r], columns, v, -rhs[r], n, total_entry_count
-                )
+                total_entry_count = write_null_space_row(problem, tableau[r], columns, v, -rhs[r], n, total_entry_count)
             else:
                 total_entry_count = write_sparse_null_space_row(
                     problem, tableau[r], columns, v, -rhs[r], total_entry_count

@@ -22,8 +22,9 @@ column of the problem, k index in x, s stage, t term, i and k independent column
 rows of a block (`width` is the number of its columns), n the number of independent columns. The residuals and the
 Jacobians have two buffers, 0 and 1: one for the accepted x and one for the trial.
 
-Matrices are stored row by row: in a matrix M with n columns whose number is not known in advance, entry (i, k) is
-`M[i * n + k]`. A' is the transpose of A.
+Tables of numbers for all rows, all columns of all blocks, or all Jacobians are flat; `problem_views.py` returns the
+part of one block as a vector or as a matrix. Matrices whose size is not known in advance are stored row by row in a
+flat table too. A' is the transpose of A.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import math
 from .compiler import inline, subroutine
 from .nodes import IDENTITY_POSE, PARENT, child_pose, compose, read_pose
 from .problem_layout import *
+from .problem_views import columns_of_block, jacobian_of_block, rows_of_block
 from .relative_pose import (
     IDENTITY_ROTATION,
     residual_of_kind,
@@ -91,15 +92,9 @@ def height_and_gradient(field, x, y):
 
 
 @inline
-def block_weights(problem, block):
-    """Return the weights of the rows of a block, (m,), as a view."""
-    return vector_at(problem.weight, block.first_row, block.row_count)
-
-
-@inline
 def scale_of_column(problem, block, u):
     """Return the scale of column u of a block."""
-    return problem.scale[problem.block_columns[block.first_column + u]]
+    return problem.scale[columns_of_block(problem, block)[u]]
 
 
 @subroutine
@@ -109,16 +104,17 @@ def joint_constraint_residual(problem, b, x, residual, J):
     weight, first = problem.weight[block.first_row], block.first_coefficient
     total = -problem.block_data[b].target[0]
     for _ in range(block.mass_count):
-        value, u, degree = x[int(coefficients[first])], int(coefficients[first + 1]), int(coefficients[first + 2])
-        first += FIRST_FACTOR
+        header = vector_at(coefficients, first, FIRST_FACTOR)
+        value, u, degree = x[int(header[0])], int(header[1]), int(header[2])
+        factors = vector_at(coefficients, first + FIRST_FACTOR, degree)
         quotient, quotient_slope = 0.0, 0.0
         for k in range(degree - 1, -1, -1):  # Horner's rule for the polynomial divided by `value`
             quotient_slope = quotient_slope * value + quotient
-            quotient = quotient * value + coefficients[first + k]
+            quotient = quotient * value + factors[k]
         total += quotient * value
         if u >= 0:
             J[0, u] += weight * (quotient_slope * value + quotient) * scale_of_column(problem, block, u)
-        first += degree
+        first += FIRST_FACTOR + degree
     residual[0] = weight * total
 
 
@@ -211,7 +207,7 @@ def relation_residual(problem, b, residual, J):
     from A to B, along these axes. X is the pose of a node.
     """
     block, data = problem.blocks[b], problem.block_data[b]
-    kind, mask, in_world, weight = block.kind, block.row_mask, block.in_world, block_weights(problem, block)
+    kind, mask, in_world, weight = block.kind, block.row_mask, block.in_world, rows_of_block(problem.weight, block)
     A = world_frame(problem, block.node_a, data.frame_a)
     B = world_frame(problem, block.node_b, data.frame_b)
     C = read_rotation(data.axes_c) if in_world else (A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8])
@@ -265,7 +261,7 @@ def centre_of_mass_residual(problem, b, residual, J):
     Masses are fractions of the total mass. (cx, cy, cz) is the centre of mass in the world, R the rotation of A.
     """
     block, poses, moments = problem.blocks[b], problem.poses, problem.moments
-    mask, weight = block.row_mask, block_weights(problem, block)
+    mask, weight = block.row_mask, rows_of_block(problem.weight, block)
     A = world_frame(problem, block.node_a, problem.block_data[b].frame_a)
     R = (A[0], A[1], A[2], A[3], A[4], A[5], A[6], A[7], A[8])
     for i in range(problem.node_count):
@@ -335,7 +331,7 @@ def spherical_residual(problem, b, x, residual, J):
     cx, cy, cz) their product, with a scalar part that is not negative.
     """
     block, target, k = problem.blocks[b], problem.block_data[b].target, problem.blocks[b].x_index
-    mask, weight = block.row_mask, block_weights(problem, block)
+    mask, weight = block.row_mask, rows_of_block(problem.weight, block)
     aw, ax, ay, az = target[0], -target[1], -target[2], -target[3]
     bw, bx, by, bz = x[k], x[k + 1], x[k + 2], x[k + 3]
     cw, cx = aw * bw - ax * bx - ay * by - az * bz, aw * bx + ax * bw + ay * bz - az * by
@@ -380,16 +376,16 @@ def evaluate_residuals(problem, x, buffer, end_block):
         kind, m, width = block.kind, block.row_count, block.column_count
         if kind == PYTHON_FUNCTION:
             continue
-        residual = vector_at(problem.residual[buffer], block.first_row, m)
-        J = matrix_at(problem.jacobian[buffer], block.first_jacobian, m, width)
+        residual, weight = rows_of_block(problem.residual[buffer], block), rows_of_block(problem.weight, block)
+        J = jacobian_of_block(problem, buffer, block)
         for r in range(m):
             for u in range(width):
                 J[r, u] = 0.0
         if kind == JOINT_VALUE:
-            weight, u = problem.weight[block.first_row], block.first_joint_column
-            residual[0] = weight * (x[block.x_index] - problem.block_data[b].target[0])
+            u = block.first_joint_column
+            residual[0] = weight[0] * (x[block.x_index] - problem.block_data[b].target[0])
             if u >= 0:
-                J[0, u] = weight * scale_of_column(problem, block, u)
+                J[0, u] = weight[0] * scale_of_column(problem, block, u)
         elif kind == SPHERICAL_ROTATION:
             spherical_residual(problem, b, x, residual, J)
         elif kind == CENTRE_OF_MASS:
@@ -402,5 +398,5 @@ def evaluate_residuals(problem, x, buffer, end_block):
             for r in range(m):
                 slack = problem.slacks[block.first_row + r]
                 if slack.x >= 0:
-                    residual[r] -= problem.weight[block.first_row + r] * x[slack.x]
+                    residual[r] -= weight[r] * x[slack.x]
                     J[r, slack.column] = -1.0

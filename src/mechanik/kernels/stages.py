@@ -417,8 +417,8 @@ def sum_of_squares(problem, buffer, first_block, end_block):
 def constraint_violation(problem, buffer, stage):
     """Return the largest violation of the hard constraints of a stage, in the units of the weighted residuals.
 
-    With `StageReport.rows_are_held`, each residual of an earlier stage has to be zero. Otherwise its sum of squares may not
-    increase: at the closest pose of an unmet level, some residuals do not change at first order, so they cannot be
+    With `StageReport.rows_are_held`, each residual of an earlier stage has to be zero. Otherwise its sum of squares may
+    not increase: at the closest pose of an unmet level, some residuals do not change at first order, so they cannot be
     constrained one by one.
     """
     blocks, stages = problem.blocks, problem.stages
@@ -618,13 +618,13 @@ def evaluate_trial(problem):
 
     This is Levenberg-Marquardt on the manifold h(x) = 0 of the hard constraints, for the cost |e(x)|^2 of the soft
     residuals. The trial is x + d, where d minimises the model m(d) = |e + J d|^2 + damping |d|^2 subject to
-    h + H d = 0 and to the bounds, with the Jacobians J of e and H of h; with second derivatives, m is Newton's model.
+    h + G d = 0 and to the bounds, with the Jacobians J of e and G of h; with second derivatives, m is Newton's model.
     Two questions decide:
 
     1. Is the trial feasible, is every |h| within tolerance? A linear step violates h at second order in d. A violated
        trial is accepted if it is close to feasible and the cost is far lower, or tentatively: then the next step
-       corrects it. Otherwise Newton steps -H'(HH')^-1 h correct it first (PHASE_RESTORED), and the question is asked
-       again.
+       corrects it. Otherwise Newton steps on h correct it first (PHASE_RESTORED), and the question is asked again; they
+       move the dependent columns only (`elimination.py`).
     2. Is the cost lower than before? The gain ratio (|e(x)|^2 - |e(x + d)|^2) / (|e(x)|^2 - m(d)) compares the decrease
        with its prediction: after a good prediction (above 0.75) the damping is divided by 5, after a bad one (below
        0.25) it is multiplied by 4, and after a rejected trial by 8.

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from .compiler import kernel, subroutine
+from .tables import matrix_at, vector_at
 
 (WRITE_POSITION, WRITE_ROTATION, WRITE_INVERSE_ROTATION, WRITE_DIRECTION, WRITE_VALUE, WRITE_QUATERNION,
  WRITE_BOUND) = range(7)  # fmt: skip
@@ -42,50 +43,44 @@ COUNT_TOLERANCE = 1e-12
 
 
 @subroutine
-def is_rigid(values, first, stride):
-    """Return whether the numbers from `first` on are a rotation; for a stride of 4, with the last row of a pose."""
-    deviation = 0.0
+def is_rigid(X):
+    """Return whether X is a rotation, (3, 3), or a rigid transform, (4, 4)."""
+    is_pose, deviation = X.shape[0] == 4, 0.0
     for c in range(3):
         dot, square = 0.0, 0.0
         for r in range(3):
-            entry, next_entry = values[first + stride * r + c], values[first + stride * r + (c + 1) % 3]
+            entry, next_entry = X[r, c], X[r, (c + 1) % 3]
             square += entry * entry
             dot += entry * next_entry
         deviation += abs(dot) + abs(square - 1.0)
-        if stride == 4:
-            deviation += abs(values[first + 12 + c])
-    if stride == 4:
-        deviation += abs(values[first + 15] - 1.0)
-    row_y, row_z = first + stride, first + 2 * stride
-    minor_x = values[row_y + 1] * values[row_z + 2] - values[row_y + 2] * values[row_z + 1]
-    minor_y = values[row_y + 2] * values[row_z] - values[row_y] * values[row_z + 2]
-    minor_z = values[row_y] * values[row_z + 1] - values[row_y + 1] * values[row_z]
-    is_mirrored = values[first] * minor_x + values[first + 1] * minor_y + values[first + 2] * minor_z < 0.0
+        if is_pose:
+            deviation += abs(X[3, c])
+    if is_pose:
+        deviation += abs(X[3, 3] - 1.0)
+    minor_x = X[1, 1] * X[2, 2] - X[1, 2] * X[2, 1]
+    minor_y = X[1, 2] * X[2, 0] - X[1, 0] * X[2, 2]
+    minor_z = X[1, 0] * X[2, 1] - X[1, 1] * X[2, 0]
+    is_mirrored = X[0, 0] * minor_x + X[0, 1] * minor_y + X[0, 2] * minor_z < 0.0
     return not is_mirrored and deviation < RIGID_TRANSFORM_TOLERANCE
 
 
 @subroutine
-def place_rotation(floats, slot, constants, i):
-    """Replace the rotation R at `slot` by left @ R @ right, with the constants of row i."""
+def place_rotation(R, row_constants):
+    """Replace the rotation R by left @ R @ right, with the constants of a row."""
+    left, right = matrix_at(row_constants, LEFT_ROTATION, 3, 3), matrix_at(row_constants, RIGHT_ROTATION, 3, 3)
     for r in range(3):
-        row = slot + 3 * r
-        x, y, z = floats[row], floats[row + 1], floats[row + 2]
+        x, y, z = R[r, 0], R[r, 1], R[r, 2]
         for c in range(3):
-            floats[row + c] = (
-                x * constants[i, RIGHT_ROTATION + c]
-                + y * constants[i, RIGHT_ROTATION + 3 + c]
-                + z * constants[i, RIGHT_ROTATION + 6 + c]
-            )
+            R[r, c] = x * right[0, c] + y * right[1, c] + z * right[2, c]
     for c in range(3):
-        x, y, z = floats[slot + c], floats[slot + 3 + c], floats[slot + 6 + c]
+        x, y, z = R[0, c], R[1, c], R[2, c]
         for r in range(3):
-            left = LEFT_ROTATION + 3 * r
-            floats[slot + 3 * r + c] = constants[i, left] * x + constants[i, left + 1] * y + constants[i, left + 2] * z
+            R[r, c] = left[r, 0] * x + left[r, 1] * y + left[r, 2] * z
 
 
 @subroutine
-def write_axes_of_direction(x, y, z, floats, slot):
-    """Write the smallest rotation that maps z to a direction of any length to `slot`, as `axes_from_z` computes it.
+def write_axes_of_direction(x, y, z, R):
+    """Write the smallest rotation that maps z to a direction of any length to R, as `axes_from_z` computes it.
 
     Returns:
         False if the direction is too short, or too near to -z.
@@ -97,19 +92,19 @@ def write_axes_of_direction(x, y, z, floats, slot):
     x, y, z = x / length, y / length, z / length
     scale = 1.0 / (1.0 + abs(z))
     xx, xy, yy = x * x * scale, x * y * scale, y * y * scale
-    floats[slot + 6], floats[slot + 7], floats[slot + 8] = -x, -y, z
+    R[2, 0], R[2, 1], R[2, 2] = -x, -y, z
     if z >= 0.0:
-        floats[slot], floats[slot + 1], floats[slot + 2] = 1.0 - xx, -xy, x
-        floats[slot + 3], floats[slot + 4], floats[slot + 5] = -xy, 1.0 - yy, y
+        R[0, 0], R[0, 1], R[0, 2] = 1.0 - xx, -xy, x
+        R[1, 0], R[1, 1], R[1, 2] = -xy, 1.0 - yy, y
         return True
     sine2 = x * x + y * y
     if sine2 < MIN_TILT_SINE2:
         return False
     # obtuse angle: the rotation to the opposite vector, then half a revolution about an axis in the xy plane
     a, b, c = 2.0 * y * y / sine2 - 1.0, -2.0 * x * y / sine2, 2.0 * x * x / sine2 - 1.0
-    floats[slot], floats[slot + 1] = a * (1.0 - xx) - b * xy, b * (1.0 - yy) - a * xy
-    floats[slot + 3], floats[slot + 4] = b * (1.0 - xx) - c * xy, c * (1.0 - yy) - b * xy
-    floats[slot + 2], floats[slot + 5] = -a * x - b * y, -b * x - c * y
+    R[0, 0], R[0, 1] = a * (1.0 - xx) - b * xy, b * (1.0 - yy) - a * xy
+    R[1, 0], R[1, 1] = b * (1.0 - xx) - c * xy, c * (1.0 - yy) - b * xy
+    R[0, 2], R[1, 2] = -a * x - b * y, -b * x - c * y
     return True
 
 
@@ -148,46 +143,49 @@ def write_targets(floats, table, constants, values, q0):
         return False
     for i in range(table.shape[0]):
         operation, slot, first, stride = table[i, OPERATION], table[i, SLOT], table[i, FIRST_NUMBER], table[i, STRIDE]
+        row_constants = constants[i]
         if operation == WRITE_POSITION:
-            x, y, z = values[first], values[first + stride], values[first + 2 * stride]
+            target, left = matrix_at(values, first, 3, stride), matrix_at(row_constants, LEFT_ROTATION, 3, 3)
+            left_position, position = vector_at(row_constants, LEFT_POSITION, 3), vector_at(floats, slot, 3)
+            x, y, z = target[0, 0], target[1, 0], target[2, 0]
             for r in range(3):
-                row = LEFT_ROTATION + 3 * r
-                floats[slot + r] = (
-                    constants[i, row] * x
-                    + constants[i, row + 1] * y
-                    + constants[i, row + 2] * z
-                    + constants[i, LEFT_POSITION + r]
-                )
+                position[r] = left[r, 0] * x + left[r, 1] * y + left[r, 2] * z + left_position[r]
         elif operation == WRITE_ROTATION or operation == WRITE_INVERSE_ROTATION:
-            if not is_rigid(values, first, stride):
+            X, R = matrix_at(values, first, stride, stride), matrix_at(floats, slot, 3, 3)
+            if not is_rigid(X):
                 return False
             for r in range(3):
                 for c in range(3):
-                    index = 3 * r + c if operation == WRITE_ROTATION else 3 * c + r
-                    floats[slot + index] = values[first + stride * r + c]
-            place_rotation(floats, slot, constants, i)
+                    R[r, c] = X[r, c] if operation == WRITE_ROTATION else X[c, r]
+            place_rotation(R, row_constants)
         elif operation == WRITE_DIRECTION:
-            if not write_axes_of_direction(values[first], values[first + 1], values[first + 2], floats, slot):
+            R = matrix_at(floats, slot, 3, 3)
+            if not write_axes_of_direction(values[first], values[first + 1], values[first + 2], R):
                 return False
-            place_rotation(floats, slot, constants, i)
+            place_rotation(R, row_constants)
         elif operation == WRITE_VALUE:
-            value = (values[first] - constants[i, OFFSET]) / constants[i, RATIO]
+            value = (values[first] - row_constants[OFFSET]) / row_constants[RATIO]
             if table[i, REFERENCE] >= 0:
                 value = nearest_equivalent(
-                    value, q0[table[i, REFERENCE]], constants[i, LOWER], constants[i, UPPER], constants[i, PERIOD]
+                    value,
+                    q0[table[i, REFERENCE]],
+                    row_constants[LOWER],
+                    row_constants[UPPER],
+                    row_constants[PERIOD],
                 )
             if not abs(value) < np.inf:
                 return False
             floats[slot] = value
         elif operation == WRITE_QUATERNION:
+            wxyz, quaternion = vector_at(values, first, 4), vector_at(floats, slot, 4)
             norm2 = 0.0
             for r in range(4):
-                norm2 += values[first + r] * values[first + r]
+                norm2 += wxyz[r] * wxyz[r]
             if abs(norm2 - 1.0) > QUATERNION_TOLERANCE:
                 return False
             norm = math.sqrt(norm2)
             for r in range(4):
-                floats[slot + r] = values[first + r] / norm
+                quaternion[r] = wxyz[r] / norm
         else:
             if not values[first] > 0.0:
                 return False

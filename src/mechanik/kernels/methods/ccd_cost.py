@@ -12,17 +12,20 @@ approximately the sum of squares of the problem's residual.
 
 `sides` (nodes, blocks) contains which of the two frames a node moves (bits MOVES_A, MOVES_B); functions for a single
 joint have the row of its node as the argument `sides`. `frames` (blocks, 24) contains A and then B in the world, each
-as R row by row and p; G is one row of it. k is the unit vector of a joint axis, and c a point on the axis.
+as R row by row and p; `frame_pair` returns the two frames of a block. k is the unit vector of a joint axis, and c a
+point on the axis.
 """
 
 from __future__ import annotations
 
 import math
 
-from ..compiler import subroutine
+from ..compiler import inline, subroutine
 from ..nodes import IDENTITY_POSE, PARENT, child_pose, read_pose
 from ..problem_layout import *
+from ..problem_views import rows_of_block
 from ..residuals import world_frame
+from ..tables import vector_at
 
 FULL_TURN = 2.0 * math.pi
 ANGLE_SAMPLES = 180
@@ -240,44 +243,58 @@ def update_poses_between(problem, x, first_node, end_node):
 def update_goal_frames(problem, frames):
     """Write the frames A and B of every block, in the world, from the poses of the nodes."""
     for b in range(problem.block_count):
-        block, data = problem.blocks[b], problem.block_data[b]
+        block, data, (frame_a, frame_b) = problem.blocks[b], problem.block_data[b], frame_pair(frames[b])
         A = world_frame(problem, block.node_a, data.frame_a)
         B = world_frame(problem, block.node_b, data.frame_b)
         for k in range(12):
-            frames[b, k], frames[b, 12 + k] = A[k], B[k]
+            frame_a[k], frame_b[k] = A[k], B[k]
+
+
+@inline
+def frame_pair(block_frames):
+    """Return the frames A and B of a block, (12,) each, as views of its row of `frames`."""
+    return vector_at(block_frames, 0, 12), vector_at(block_frames, 12, 12)
 
 
 @subroutine
 def rotate_frames(sides, frames, R, x, y, z):
     """Rotate the frames that a node moves (its row of `sides`) by R (3, 3) about the point (x, y, z)."""
     for b in range(frames.shape[0]):
-        for is_B in range(2):
-            if sides[b] & (MOVES_B if is_B else MOVES_A):
-                offset = 12 * is_B
-                for column in range(3):
-                    rotate_vector(frames[b], offset + column, 3, R, 0.0, 0.0, 0.0)
-                rotate_vector(frames[b], offset + 9, 1, R, x, y, z)
+        A, B = frame_pair(frames[b])
+        if sides[b] & MOVES_A:
+            rotate_frame(A, R, x, y, z)
+        if sides[b] & MOVES_B:
+            rotate_frame(B, R, x, y, z)
 
 
 @subroutine
-def rotate_vector(values, k, stride, R, x, y, z):
-    """Rotate the vector values[k], values[k + stride], values[k + 2 stride] by R about the point (x, y, z)."""
-    dx, dy, dz = values[k] - x, values[k + stride] - y, values[k + 2 * stride] - z
-    values[k] = x + R[0, 0] * dx + R[0, 1] * dy + R[0, 2] * dz
-    values[k + stride] = y + R[1, 0] * dx + R[1, 1] * dy + R[1, 2] * dz
-    values[k + 2 * stride] = z + R[2, 0] * dx + R[2, 1] * dy + R[2, 2] * dz
+def rotate_frame(X, R, x, y, z):
+    """Rotate a frame X, (12,), by R (3, 3) about the point (x, y, z)."""
+    for column in range(3):
+        X[column], X[3 + column], X[6 + column] = rotated(R, X[column], X[3 + column], X[6 + column], 0.0, 0.0, 0.0)
+    X[9], X[10], X[11] = rotated(R, X[9], X[10], X[11], x, y, z)
+
+
+@inline
+def rotated(R, px, py, pz, x, y, z):
+    """Return the point p, rotated by R (3, 3) about the point (x, y, z)."""
+    dx, dy, dz = px - x, py - y, pz - z
+    return (
+        x + R[0, 0] * dx + R[0, 1] * dy + R[0, 2] * dz,
+        y + R[1, 0] * dx + R[1, 1] * dy + R[1, 2] * dz,
+        z + R[2, 0] * dx + R[2, 1] * dy + R[2, 2] * dz,
+    )
 
 
 @subroutine
 def translate_frames(sides, frames, x, y, z):
     """Translate the frames that a node moves (its row of `sides`) by (x, y, z)."""
     for b in range(frames.shape[0]):
-        for is_B in range(2):
-            if sides[b] & (MOVES_B if is_B else MOVES_A):
-                offset = 12 * is_B + 9
-                frames[b, offset], frames[b, offset + 1], frames[b, offset + 2] = (
-                    frames[b, offset] + x, frames[b, offset + 1] + y, frames[b, offset + 2] + z
-                )  # fmt: skip
+        A, B = frame_pair(frames[b])
+        if sides[b] & MOVES_A:
+            A[9], A[10], A[11] = A[9] + x, A[10] + y, A[11] + z
+        if sides[b] & MOVES_B:
+            B[9], B[10], B[11] = B[9] + x, B[10] + y, B[11] + z
 
 
 @subroutine
@@ -290,10 +307,10 @@ def block_weights(problem, b, use_bits):
     if block.has_bands:
         return 0, 0, 0.0, 0.0
     position_rows, rotation_rows = block.row_mask & 7, block.row_mask >> 3
-    weight, first_row = problem.weight, block.first_row
+    weight = rows_of_block(problem.weight, block)
     position_row_count = (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)
-    position_weight = weight[first_row] if position_rows else 0.0
-    axis_weight = weight[first_row + position_row_count] if rotation_rows else 0.0
+    position_weight = weight[0] if position_rows else 0.0
+    axis_weight = weight[position_row_count] if rotation_rows else 0.0
     axis_count = 0
     if rotation_rows:
         axis_count = 3 if block.kind == POSE else 1
@@ -323,24 +340,24 @@ def write_sinusoid(problem, sides, frames, use_bits, kx, ky, kz, cx, cy, cz, sin
         position_rows, axis_count, position_weight2, axis_weight2 = block_weights(problem, b, use_bits)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
         ux, uy, uz = sign * kx, sign * ky, sign * kz
-        G = frames[b]
+        A, B = frame_pair(frames[b])
         if position_rows:
-            dx, dy, dz, tx, ty, tz = G[21] - cx, G[22] - cy, G[23] - cz, G[9] - cx, G[10] - cy, G[11] - cz
+            dx, dy, dz, tx, ty, tz = B[9] - cx, B[10] - cy, B[11] - cz, A[9] - cx, A[10] - cy, A[11] - cz
             if position_rows == 7:
                 term_size += add_vector_pair_term(sinusoid, position_weight2, ux, uy, uz, dx, dy, dz, tx, ty, tz)
             else:
                 for r in range(3):
                     if position_rows >> r & 1:
-                        nx, ny, nz = G[r], G[3 + r], G[6 + r]
+                        nx, ny, nz = A[r], A[3 + r], A[6 + r]
                         term_size += add_scalar_term(
                             sinusoid, position_weight2, ux, uy, uz, dx, dy, dz, nx, ny, nz, nx * tx + ny * ty + nz * tz
                         )
         if axis_count and problem.blocks[b].kind == COSINE:
-            term_size += add_scalar_term(sinusoid, axis_weight2, ux, uy, uz, G[14], G[17], G[20], G[2], G[5], G[8], 0.0)
+            term_size += add_scalar_term(sinusoid, axis_weight2, ux, uy, uz, B[2], B[5], B[8], A[2], A[5], A[8], 0.0)
         elif axis_count:
             for j in range(3 - axis_count, 3):
                 term_size += add_vector_pair_term(
-                    sinusoid, axis_weight2, ux, uy, uz, G[12 + j], G[15 + j], G[18 + j], G[j], G[3 + j], G[6 + j],
+                    sinusoid, axis_weight2, ux, uy, uz, B[j], B[3 + j], B[6 + j], A[j], A[3 + j], A[6 + j],
                 )  # fmt: skip
     if abs(sinusoid[0]) + abs(sinusoid[1]) + abs(sinusoid[2]) + abs(sinusoid[3]) <= NO_SINUSOID_RATIO * term_size:
         sinusoid[:] = 0.0
@@ -398,16 +415,16 @@ def translation_derivatives(problem, sides, frames, use_bits, dx, dy, dz):
             continue
         position_rows, _, position_weight2, _ = block_weights(problem, b, use_bits)
         sign = 1.0 if sides[b] == MOVES_B else -1.0
-        G = frames[b]
-        ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
+        A, B = frame_pair(frames[b])
+        ex, ey, ez = B[9] - A[9], B[10] - A[10], B[11] - A[11]
         if position_rows == 7:
             slope += position_weight2 * sign * (dx * ex + dy * ey + dz * ez)
             curvature += position_weight2
         elif position_rows:
             for r in range(3):
                 if position_rows >> r & 1:
-                    row_motion = G[r] * dx + G[3 + r] * dy + G[6 + r] * dz
-                    slope += position_weight2 * sign * row_motion * (G[r] * ex + G[3 + r] * ey + G[6 + r] * ez)
+                    row_motion = A[r] * dx + A[3 + r] * dy + A[6 + r] * dz
+                    slope += position_weight2 * sign * row_motion * (A[r] * ex + A[3 + r] * ey + A[6 + r] * ez)
                     curvature += position_weight2 * row_motion * row_motion
     return slope, curvature
 
@@ -431,17 +448,17 @@ def collect_vector_pairs(problem, sides, frames, use_bits, cx, cy, cz, S, pair):
         position_rows, axis_count, position_weight2, axis_weight2 = block_weights(problem, b, use_bits)
         if (position_rows and position_rows != 7) or (axis_count and problem.blocks[b].kind == COSINE):
             return -1
-        moving_offset, target_offset = (12, 0) if sides[b] == MOVES_B else (0, 12)
-        G = frames[b]
+        A, B = frame_pair(frames[b])
+        moving, fixed = (B, A) if sides[b] == MOVES_B else (A, B)
         if position_rows:
             for i in range(3):
                 centre = cx if i == 0 else (cy if i == 1 else cz)
-                pair[i], pair[3 + i] = G[moving_offset + 9 + i] - centre, G[target_offset + 9 + i] - centre
+                pair[i], pair[3 + i] = moving[9 + i] - centre, fixed[9 + i] - centre
             pair_count += 1
             add_product(S, position_weight2, pair)
         for j in range(3 - axis_count, 3):
             for i in range(3):
-                pair[i], pair[3 + i] = G[moving_offset + 3 * i + j], G[target_offset + 3 * i + j]
+                pair[i], pair[3 + i] = moving[3 * i + j], fixed[3 * i + j]
             pair_count += 1
             add_product(S, axis_weight2, pair)
     return pair_count
@@ -461,17 +478,17 @@ def total_cost(problem, frames, use_bits):
     cost = 0.0
     for b in range(frames.shape[0]):
         position_rows, axis_count, position_weight2, axis_weight2 = block_weights(problem, b, use_bits)
-        G = frames[b]
-        ex, ey, ez = G[21] - G[9], G[22] - G[10], G[23] - G[11]
+        A, B = frame_pair(frames[b])
+        ex, ey, ez = B[9] - A[9], B[10] - A[10], B[11] - A[11]
         for r in range(3):
             if position_rows >> r & 1:
-                error = G[r] * ex + G[3 + r] * ey + G[6 + r] * ez
+                error = A[r] * ex + A[3 + r] * ey + A[6 + r] * ez
                 cost += position_weight2 * error * error
         for j in range(3 - axis_count, 3):
-            dot = G[12 + j] * G[j] + G[15 + j] * G[3 + j] + G[18 + j] * G[6 + j]
+            dot = B[j] * A[j] + B[3 + j] * A[3 + j] + B[6 + j] * A[6 + j]
             if problem.blocks[b].kind == COSINE:
                 cost += axis_weight2 * dot * dot
             else:
-                x, y, z = G[12 + j] - G[j], G[15 + j] - G[3 + j], G[18 + j] - G[6 + j]
+                x, y, z = B[j] - A[j], B[3 + j] - A[3 + j], B[6 + j] - A[6 + j]
                 cost += axis_weight2 * (x * x + y * y + z * z)
     return cost

@@ -21,6 +21,7 @@ from .ccd_cost import (
     best_angle_about,
     best_rotation,
     collect_vector_pairs,
+    frame_pair,
     rotate_frames,
     rotation_between,
     rotation_matrix,
@@ -160,15 +161,9 @@ def apply_rotation(X, quaternion, sides, frames, w, x, y, z, R):
 @subroutine
 def cone_axes(frames, side):
     """Return the axis of a cone, and the direction that the spherical joint moves and that must stay inside."""
-    moving_offset, fixed_offset = (12, 0) if side == MOVES_B else (0, 12)
-    return (
-        frames[fixed_offset + 2],
-        frames[fixed_offset + 5],
-        frames[fixed_offset + 8],
-        frames[moving_offset + 2],
-        frames[moving_offset + 5],
-        frames[moving_offset + 8],
-    )
+    A, B = frame_pair(frames)
+    moving, fixed = (B, A) if side == MOVES_B else (A, B)
+    return fixed[2], fixed[5], fixed[8], moving[2], moving[5], moving[8]
 
 
 @subroutine

@@ -11,6 +11,7 @@ from mechanik.spatial.array import Array
 from ..compiler import inline, kernel
 from ..nodes import FIRST_Q, IDENTITY_POSE, NODE_KIND, PARENT, SPHERICAL, child_pose, compose, read_pose
 from ..problem_layout import open_problem
+from ..problem_views import rows_of_block
 from ..relative_pose import residual_of_kind, rotate_inverse, times_transposed, transposed_times
 from ..residuals import read_rotation
 from ..tables import vector_at
@@ -35,10 +36,10 @@ def half_squared_residual(problem: Any, b: int, B: Any) -> float:
         residual_and_derivatives[4],
         residual_and_derivatives[5],
     )
-    total, row = 0.0, block.first_row
+    weight, total, row = rows_of_block(problem.weight, block), 0.0, 0
     for r in range(6):
         if block.row_mask & (1 << r):
-            total += (problem.weight[row] * residual[r]) ** 2
+            total += (weight[row] * residual[r]) ** 2
             row += 1
     return 0.5 * total
 
