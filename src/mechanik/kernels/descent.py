@@ -22,6 +22,7 @@ from .compiler import kernel, subroutine
 from .curvature import record_sample, write_next_probe
 from .elimination import NO_INDEX
 from .problem_layout import *
+from .problem_views import rows_of_block
 from .relative_pose import IDENTITY_ROTATION, times, transposed_times
 from .residuals import evaluate_residuals, read_rotation, update_node_poses
 from .stages import (
@@ -252,9 +253,8 @@ def nearest_start(problem, starts, nearest_index):
     position and rotation, weighted and squared.
     """
     state = problem.state
-    block, nq = problem.blocks[problem.target_block], problem.nq
-    frame_a, position_weight = problem.block_data[problem.target_block].frame_a, problem.weight[block.first_row]
-    rotation_weight = problem.weight[block.first_row + 3]
+    weight, nq = rows_of_block(problem.weight, problem.blocks[problem.target_block]), problem.nq
+    frame_a, position_weight, rotation_weight = problem.block_data[problem.target_block].frame_a, weight[0], weight[3]
     position_weight2, rotation_weight2 = position_weight * position_weight, rotation_weight * rotation_weight
     best_distance = np.inf
     for i in range(min(starts.shape[0], MAX_RANKED_STARTS)):
@@ -388,13 +388,9 @@ def search(ints, floats, target, q0, starts, q):
                 break
             state.has_moved, state.poses_are_current = False, False
             if curvature == CURVATURE_REQUESTED:
-                action, state.phase, state.probed_column, state.independent_count = (
-                    NEXT_PROBE,
-                    PHASE_PROBING,
-                    0,
-                    count_independent_columns(problem),
-                )
-                state.uses_curvature, state.curvature_is_new = True, True
+                state.phase, state.uses_curvature, state.curvature_is_new = PHASE_PROBING, True, True
+                state.probed_column, state.independent_count = 0, count_independent_columns(problem)
+                action = NEXT_PROBE
                 continue
             state.phase = PHASE_STEP
             independent_count = problem.runtime_zero

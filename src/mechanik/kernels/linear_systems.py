@@ -1,5 +1,9 @@
 """Solvers for the symmetric linear systems of a step: envelope L D L', Jacobi eigenvalues, and the dual form.
 
+A symmetric matrix H is factored as L D L' with a unit lower triangular L and a diagonal D. Only the lower triangle is
+used, and of row i only the entries from the first nonzero one, column `envelope[i]`, to the diagonal (the envelope, or
+skyline); L has the same envelope as H.
+
 The dual form is for problems with few rows and many columns, such as a long arm: it gives the same step from a matrix
 with one row for each residual row. A row with a single column, such as that of a rest pose, needs no row in this
 matrix: the square of its derivative is added to D, a diagonal matrix that also contains the damping. With the other
@@ -25,7 +29,7 @@ import numpy as np
 from .compiler import inline, subroutine
 from .elimination import NO_INDEX
 from .problem_layout import *
-from .problem_views import null_space_row, square_matrix
+from .problem_views import columns_of_block, jacobian_of_block, null_space_row, rows_of_block, square_matrix
 from .tables import matrix_at
 
 PIVOT_TOLERANCE = 1e-7
@@ -215,9 +219,8 @@ def add_single_column_row(problem, buffer, b):
     """
     options = problem.options
     block, block_residual = problem.blocks[b], problem.block_residual
-    v = problem.block_columns[block.first_column]
-    derivative = problem.jacobian[buffer][block.first_jacobian]
-    block_residual[0] = problem.residual[buffer][block.first_row]
+    v, derivative = columns_of_block(problem, block)[0], jacobian_of_block(problem, buffer, block)[0, 0]
+    block_residual[0] = rows_of_block(problem.residual[buffer], block)[0]
     if options.max_error < np.inf or options.max_angle_error < np.inf:
         clip_error(block_residual, block.row_mask, block.row_count, options.max_error, options.max_angle_error)
     residual = block_residual[0] + derivative * problem.offset[v]

@@ -25,7 +25,7 @@ from ..nodes import IDENTITY_POSE, PARENT, child_pose, read_pose
 from ..problem_layout import *
 from ..problem_views import rows_of_block
 from ..residuals import world_frame
-from ..tables import vector_at
+from ..tables import matrix_at, vector_at
 
 FULL_TURN = 2.0 * math.pi
 ANGLE_SAMPLES = 180
@@ -456,9 +456,10 @@ def collect_vector_pairs(problem, sides, frames, use_bits, cx, cy, cz, S, pair):
                 pair[i], pair[3 + i] = moving[9 + i] - centre, fixed[9 + i] - centre
             pair_count += 1
             add_product(S, position_weight2, pair)
+        R_moving, R_fixed = matrix_at(moving, 0, 3, 3), matrix_at(fixed, 0, 3, 3)
         for j in range(3 - axis_count, 3):
             for i in range(3):
-                pair[i], pair[3 + i] = moving[3 * i + j], fixed[3 * i + j]
+                pair[i], pair[3 + i] = R_moving[i, j], R_fixed[i, j]
             pair_count += 1
             add_product(S, axis_weight2, pair)
     return pair_count

@@ -16,7 +16,7 @@ from ..compiler import kernel, subroutine
 from ..nodes import FIRST_Q, NODE_KIND, NODE_RATIO, PARENT, PRISMATIC, REVOLUTE, SPHERICAL, TRANSLATION
 from ..problem_layout import *
 from ..problem_layout import LOCKED, MOVES_A, MOVES_B, open_problem
-from ..tables import vector_at
+from ..tables import matrix_at, vector_at
 from .ccd_cost import (
     best_angle_about,
     best_rotation,
@@ -147,10 +147,11 @@ def apply_rotation(X, quaternion, sides, frames, w, x, y, z, R):
     quaternion[0], quaternion[1] = inverse_norm * w1, inverse_norm * x1
     quaternion[2], quaternion[3] = inverse_norm * y1, inverse_norm * z1
     rotation_matrix(w, x, y, z, R)
+    R_node = matrix_at(X, 0, 3, 3)
     for column in range(3):
-        a, b, c = X[column], X[3 + column], X[6 + column]
+        a, b, c = R_node[0, column], R_node[1, column], R_node[2, column]
         for row in range(3):
-            X[3 * row + column] = R[row, 0] * a + R[row, 1] * b + R[row, 2] * c
+            R_node[row, column] = R[row, 0] * a + R[row, 1] * b + R[row, 2] * c
     rotate_frames(sides, frames, R, X[9], X[10], X[11])
     return 2.0 * math.atan2(math.sqrt(x * x + y * y + z * z), abs(w))
 
