@@ -120,12 +120,7 @@ def assemble_normal_equations(
     Returns:
         The cost e'e, and the number of dual rows or `PRIMAL_FORM`.
     """
-    blocks, pivot_row, envelope, list_position = (
-        problem.blocks,
-        problem.pivot_row,
-        problem.envelope,
-        problem.list_position,
-    )
+    blocks, envelope, list_position = problem.blocks, problem.envelope, problem.list_position
     negative_gradient, block_residual = problem.negative_gradient, problem.block_residual
     H0 = square_matrix(problem.H0, n)  # not used in the dual form
     for i in range(n):
@@ -146,13 +141,13 @@ def assemble_normal_equations(
         if uses_dual_form and m == 1 and blocks[b].column_count == 1:
             cost += add_single_column_row(problem, buffer, b)
             continue
-        jacobian, listed_count = gather_block(problem, buffer, b, hard_end, n)
+        A, listed_count = gather_block(problem, buffer, b, hard_end, n)
         for r in range(m):
             cost += block_residual[r] * block_residual[r]
         if uses_dual_form:
-            dual_row_count = add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count)
+            dual_row_count = add_dual_rows(problem, n, dual_row_count, m, A, listed_count)
         else:
-            add_normal_equations(problem, H0, jacobian, m, listed_count)
+            add_normal_equations(problem, H0, A, m, listed_count)
     if uses_dual_form:
         return cost, finish_dual(problem, n, dual_row_count, damping)
     if uses_curvature:
@@ -162,16 +157,16 @@ def assemble_normal_equations(
         problem.damped_negative_gradient[i] = negative_gradient[i]
     if hard_end > 0 and damps_dependent:
         for v in range(problem.column_count):
-            if pivot_row[v] != NO_INDEX:
+            if problem.pivot_row[v] != NO_INDEX:
                 damp_dependent(problem, H0, v, damping)
     return cost, dual_row_count
 
 
 @subroutine
-def add_normal_equations(problem, H0, jacobian, m, listed_count):
+def add_normal_equations(problem, H0, A, m, listed_count):
     """Add A'A of a block to the lower triangle of H0 and -A'e to `negative_gradient`; lower the envelope accordingly.
 
-    `jacobian` is A over the columns in `column_list`, (m, listed_count), and `block_residual` is e. Blocks of 6 and 3
+    A is the Jacobian over the columns in `column_list`, (m, listed_count), and `block_residual` is e. Blocks of 6 and 3
     rows (poses, positions) are the most common; they take a third of the time if a column of A, (a0, ..., a5), stays in
     registers.
     """
@@ -191,34 +186,34 @@ def add_normal_equations(problem, H0, jacobian, m, listed_count):
         for position in range(listed_count):
             i = column_list[position]
             row = H0[i]
-            a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
-            a3, a4, a5 = jacobian[3, position], jacobian[4, position], jacobian[5, position]
+            a0, a1, a2 = A[0, position], A[1, position], A[2, position]
+            a3, a4, a5 = A[3, position], A[4, position], A[5, position]
             negative_gradient[i] -= a0 * e[0] + a1 * e[1] + a2 * e[2] + a3 * e[3] + a4 * e[4] + a5 * e[5]
             for k in range(listed_count):
                 if column_list[k] <= i:
-                    row[column_list[k]] += (a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]) + (
-                        a3 * jacobian[3, k] + a4 * jacobian[4, k] + a5 * jacobian[5, k]
+                    row[column_list[k]] += (a0 * A[0, k] + a1 * A[1, k] + a2 * A[2, k]) + (
+                        a3 * A[3, k] + a4 * A[4, k] + a5 * A[5, k]
                     )
     elif m == 3:
         for position in range(listed_count):
             i = column_list[position]
             row = H0[i]
-            a0, a1, a2 = jacobian[0, position], jacobian[1, position], jacobian[2, position]
+            a0, a1, a2 = A[0, position], A[1, position], A[2, position]
             negative_gradient[i] -= a0 * e[0] + a1 * e[1] + a2 * e[2]
             for k in range(listed_count):
                 if column_list[k] <= i:
-                    row[column_list[k]] += a0 * jacobian[0, k] + a1 * jacobian[1, k] + a2 * jacobian[2, k]
+                    row[column_list[k]] += a0 * A[0, k] + a1 * A[1, k] + a2 * A[2, k]
     else:
         for position in range(listed_count):
             i = column_list[position]
             row = H0[i]
             for r in range(m):
-                negative_gradient[i] -= jacobian[r, position] * e[r]
+                negative_gradient[i] -= A[r, position] * e[r]
             for k in range(listed_count):
                 if column_list[k] <= i:
                     product = 0.0
                     for r in range(m):
-                        product += jacobian[r, position] * jacobian[r, k]
+                        product += A[r, position] * A[r, k]
                     row[column_list[k]] += product
 
 

@@ -236,8 +236,8 @@ def dual_rows(problem, dual_row_count, n):
 
 
 @subroutine
-def add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count):
-    """Append the m rows of a block, over the columns in `column_list`, to the dual rows.
+def add_dual_rows(problem, n, dual_row_count, m, A, listed_count):
+    """Append the m rows A of a block, over the columns in `column_list`, to the dual rows.
 
     Their negative gradient is added to `negative_gradient`.
 
@@ -258,7 +258,7 @@ def add_dual_rows(problem, n, dual_row_count, m, jacobian, listed_count):
             for i in range(n):
                 row[i] = 0.0
         for position in range(listed_count):
-            i, entry = column_list[position], jacobian[r, position]
+            i, entry = column_list[position], A[r, position]
             row[i] = entry
             negative_gradient[i] -= entry * residual
     return dual_row_count + m

@@ -1,4 +1,12 @@
-"""Gradient of half the squared norm of the residual, by forward differences for one dof of a node at a time."""
+"""Gradient of half the squared norm of the residual, by forward differences for one dof of a node at a time.
+
+For f(x) = |e(x)|^2 / 2 the entry of a column is the sum of (f_b(x + d) - f_b(x)) / d over the blocks b, where d moves x
+along the column. A dof of a node moves the frame B of a block only if the node is on the path from B to the root. The
+kernel follows this path with the pose of B in the present node, X_node_B, so a difference needs the pose of one node
+instead of all poses:
+
+    X_world_B = X_world_parent X_parent_node(x + d) X_node_B
+"""
 
 from __future__ import annotations
 
