@@ -14,9 +14,8 @@ from mechanik.kernels.distance.collision_layout import (
     CYLINDER,
     HALF_SPACE,
     HULL,
-    SHAPE_KIND,
-    SHAPE_SIZE,
     SPHERE,
+    Shape,
 )
 
 FAR = 1e6
@@ -41,7 +40,7 @@ class CoalGaps:
         """(n, 4) gaps and normals, and seconds a pair, the call from Python included."""
         coal, n = self.coal, pairs.count
         hulls: dict[float, object] = {}
-        shapes = [self._shape(row, pairs.P, hulls) for row in pairs.S]
+        shapes = [self._shape(shape, pairs.P, hulls) for shape in pairs.S]
         poses = [coal.Transform3s(row[:9].reshape(3, 3), row[9:]) for row in pairs.X]
         out, seconds = np.empty((n, 4)), 0.0
         for k in range(n):
@@ -53,8 +52,8 @@ class CoalGaps:
             out[k, 0], out[k, 1:] = result.min_distance, np.asarray(result.normal).ravel()
         return out, max(seconds / n - clock_overhead(), MIN_SECONDS)
 
-    def _shape(self, row: Array, P: Array, hulls: dict[float, object]) -> object:
-        coal, kind, (x, y, z) = self.coal, row[SHAPE_KIND], row[SHAPE_SIZE : SHAPE_SIZE + 3]
+    def _shape(self, shape: Shape, P: Array, hulls: dict[float, object]) -> object:
+        coal, kind, (x, y, z) = self.coal, shape.kind, shape.sizes
         if kind == SPHERE:
             return coal.Sphere(x)
         if kind == CAPSULE:
@@ -103,10 +102,11 @@ class MujocoGaps:
         for k in range(n):
             ids = [0, 0]
             for side, row in enumerate((k, n + k)):
-                hull = pairs.S[row, SHAPE_KIND] == HULL
-                ids[side] = geom = side + 2 * (geom_indices[pairs.S[row, SHAPE_SIZE]] if hull else 0)
+                shape = pairs.S[row]
+                hull = shape.kind == HULL
+                ids[side] = geom = side + 2 * (geom_indices[shape.sizes[0]] if hull else 0)
                 if not hull:
-                    model.geom_size[geom] = pairs.S[row, SHAPE_SIZE : SHAPE_SIZE + 3]
+                    model.geom_size[geom] = shape.sizes
                 data.geom_xpos[geom], data.geom_xmat[geom] = pairs.X[row, 9:], pairs.X[row, :9]
             start = clock()
             d = mujoco.mj_geomDistance(model, data, ids[0], ids[1], FAR, line)
@@ -117,7 +117,7 @@ class MujocoGaps:
 
     def _hulls(self, pairs: Pairs) -> list[float]:
         """The first rows in P of all hulls."""
-        return sorted({row[SHAPE_SIZE] for row in pairs.S if row[SHAPE_KIND] == HULL})
+        return sorted({shape.sizes[0] for shape in pairs.S if shape.kind == HULL})
 
     def _model(self, pairs: Pairs) -> tuple[Any, dict[float, int]]:
         """Geoms 2 k for the first shapes and 2 k + 1 for the second; hulls have a k for each set of points."""
@@ -128,12 +128,13 @@ class MujocoGaps:
             HALF_SPACE: types.mjGEOM_PLANE, CYLINDER: types.mjGEOM_CYLINDER, HULL: types.mjGEOM_MESH,
         }  # fmt: skip
         hulls = self._hulls(pairs)
+        counts = {shape.sizes[0]: shape.sizes[1] for shape in pairs.S if shape.kind == HULL}
         for k, first in enumerate(hulls):
-            count = pairs.S[(pairs.S[:, SHAPE_KIND] == HULL) & (pairs.S[:, SHAPE_SIZE] == first), SHAPE_SIZE + 1][0]
+            count = counts[first]
             spec.add_mesh(name=f"hull{k}", uservert=pairs.P[int(first) : int(first + count)].ravel().tolist())
         for k in range(max(len(hulls), 1)):
-            for kind in (pairs.S[0, SHAPE_KIND], pairs.S[-1, SHAPE_KIND]):
-                geom = spec.worldbody.add_geom(type=names[int(kind)], size=[0.1, 0.1, 0.1])
+            for kind in (pairs.S[0].kind, pairs.S[-1].kind):
+                geom = spec.worldbody.add_geom(type=names[kind], size=[0.1, 0.1, 0.1])
                 if kind == HULL:
                     geom.meshname = f"hull{k}"
         return spec.compile(), {first: k for k, first in enumerate(hulls)}

@@ -17,7 +17,7 @@ from time import process_time as clock
 
 import numpy as np
 from distance_peers import CoalGaps, MujocoGaps
-from shape_pairs import NAMES, Pairs, as_prisms, differing, random_pairs, separation
+from shape_pairs import NAMES, Pairs, as_prisms, as_shapes, differing, random_pairs, separation
 
 from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE, HEIGHT_FIELD, HULL, SPHERE
 
@@ -32,7 +32,7 @@ def seconds_a_pair(pairs: Pairs, rounds: int = 5) -> float:
     """The best of some rounds, for up to 10,000 pairs: they fit into the cache."""
     n, k = pairs.count, min(pairs.count, 10_000)
     rows = np.r_[0:k, n : n + k]
-    few, best = Pairs(pairs.S[rows], pairs.P, pairs.X[rows]), float("inf")
+    few, best = Pairs(as_shapes(pairs.S.rows[rows]), pairs.P, pairs.X[rows]), float("inf")
     for _ in range(rounds):
         start = clock()
         few.gaps()

@@ -19,16 +19,14 @@ from mechanik.kernels.distance.collision_layout import (
     HALF_SPACE,
     HEIGHT_FIELD,
     HULL,
-    SHAPE_CENTRE,
-    SHAPE_FLOATS,
-    SHAPE_KIND,
-    SHAPE_RADIUS,
-    SHAPE_SIZE,
     SPHERE,
+    Shape,
 )
+from mechanik.kernels.tables import RecordArray
 from mechanik.tiers import kernel_module
 
 Array = np.ndarray
+Shapes = RecordArray[Shape]
 NAMES = {
     SPHERE: "sphere", CAPSULE: "capsule", BOX: "box", HALF_SPACE: "half-space",
     CYLINDER: "cylinder", HULL: "hull", HEIGHT_FIELD: "field",
@@ -41,8 +39,8 @@ PLACES = ("free", "grid", "tiny", "same", "far")
 class Pairs:
     """Shape k against shape n + k, for k < n."""
 
-    S: Array
-    """(2 n, 24), see `shape_layout.py`"""
+    S: Shapes
+    """2 n shapes, of which only kinds, sizes and bounding spheres are set"""
     P: Array
     X: Array
     """(2 n, 12), R row by row and p"""
@@ -54,7 +52,8 @@ class Pairs:
     @property
     def size(self) -> Array:
         """(n,) metres, about how large a pair is with the distance between: the scale of rounding errors."""
-        n, finite = self.count, np.where(np.isfinite(self.S[:, SHAPE_RADIUS]), self.S[:, SHAPE_RADIUS], 0.0)
+        radius = self.S.column(Shape.radius)
+        n, finite = self.count, np.where(np.isfinite(radius), radius, 0.0)
         return finite[:n] + finite[n:] + np.linalg.norm(self.X[:n, 9:], axis=1) + np.linalg.norm(self.X[n:, 9:], axis=1)
 
     def gaps(self, swapped: bool = False) -> Array:
@@ -63,7 +62,7 @@ class Pairs:
         pairs = np.stack([first, first + self.count], axis=1)
         out = np.full((self.count, 10), np.nan)
         kernel_module("distance.shape_distance").pair_distances(
-            self.S, self.P, self.X, pairs[:, ::-1].copy() if swapped else pairs, out
+            self.S.rows, self.P, self.X, pairs[:, ::-1].copy() if swapped else pairs, out
         )
         return out
 
@@ -73,6 +72,11 @@ class Pairs:
         X[rows, :9] = (R @ X[rows, :9].reshape(-1, 3, 3)).reshape(-1, 9)
         X[rows, 9:] = np.einsum("...ij,...j->...i", R, X[rows, 9:]) + p
         return Pairs(self.S, self.P, X)
+
+
+def as_shapes(rows: Array) -> Shapes:
+    """The rows (n, Shape.size) as shapes."""
+    return RecordArray(Shape, rows.reshape(-1))
 
 
 def random_pairs(
@@ -88,10 +92,10 @@ def random_pairs(
         zeros: half of all sizes are 0.
     """
     n = 2 * count
-    S = np.zeros((n, SHAPE_FLOATS))
-    S[:count, SHAPE_KIND], S[count:, SHAPE_KIND] = kind, other_kind
+    S = Shape.allocate_rows(n)
+    S.column(Shape.kind)[:count], S.column(Shape.kind)[count:] = kind, other_kind
     sizes = rng.integers(1, 4, (n, 3)) * 0.25 if turns == "grid" else rng.uniform(0.05, 0.6, (n, 3))
-    S[:, SHAPE_SIZE : SHAPE_SIZE + 3] = sizes * (rng.random((n, 3)) < 0.5) if zeros else sizes
+    S.column(Shape.sizes)[:] = sizes * (rng.random((n, 3)) < 0.5) if zeros else sizes
     R = {"free": free_turns, "near": near_turns, "grid": grid_turns}[turns](rng, n)
     p = np.zeros((n, 3)) if turns == "grid" else rng.uniform(-1.0, 1.0, (n, 3))
     shift = {
@@ -111,11 +115,11 @@ def random_pairs(
     return Pairs(S, P, np.concatenate([R.reshape(n, 9), p], axis=1))
 
 
-def add_points(rng: np.random.Generator, S: Array, pool: int = 32, corners: int = 12, cells: int = 5) -> Array:
+def add_points(rng: np.random.Generator, S: Shapes, pool: int = 32, corners: int = 12, cells: int = 5) -> Array:
     """Give each hull and field one of a few sets of points, drawn by chance; all points (m, 3)."""
     P: list[Array] = [np.zeros((1, 3))]
     for kind in (HULL, HEIGHT_FIELD):
-        rows = np.flatnonzero(S[:, SHAPE_KIND] == kind)
+        rows = np.flatnonzero(S.column(Shape.kind) == kind)
         if not len(rows):
             continue
         starts = []
@@ -128,20 +132,21 @@ def add_points(rng: np.random.Generator, S: Array, pool: int = 32, corners: int 
                 x, y = np.meshgrid(np.linspace(-0.5, 0.5, cells + 1), np.linspace(-0.4, 0.4, cells + 1))
                 P.append(np.stack([x, y, rng.uniform(0.0, 0.3, x.shape)], axis=2).reshape(-1, 3))
                 P.append(np.array([[-0.2, 0.0, 0.0]]))
-        S[rows, SHAPE_SIZE] = rng.choice(starts, len(rows))
-        S[rows, SHAPE_SIZE + 1], S[rows, SHAPE_SIZE + 2] = (corners, 0.0) if kind == HULL else (cells, cells)
+        sizes = S.column(Shape.sizes)
+        sizes[rows, 0] = rng.choice(starts, len(rows))
+        sizes[rows, 1:] = (corners, 0.0) if kind == HULL else (cells, cells)
     return np.concatenate(P)
 
 
-def add_balls(S: Array, P: Array) -> None:
+def add_balls(S: Shapes, P: Array) -> None:
     """The ball about each shape."""
-    x, y, z = S[:, SHAPE_SIZE], S[:, SHAPE_SIZE + 1], S[:, SHAPE_SIZE + 2]
+    x, y, z = S.column(Shape.sizes).T
     radius = np.select(
-        [S[:, SHAPE_KIND] == kind for kind in (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER)],
+        [S.column(Shape.kind) == kind for kind in (SPHERE, CAPSULE, BOX, HALF_SPACE, CYLINDER)],
         [x, x + y, np.sqrt(x * x + y * y + z * z), np.full(len(S), np.inf), np.sqrt(x * x + y * y)],
         np.linalg.norm(P, axis=1).max(),
     )
-    S[:, SHAPE_CENTRE : SHAPE_CENTRE + 3], S[:, SHAPE_RADIUS] = 0.0, radius
+    S.column(Shape.centre)[:], S.column(Shape.radius)[:] = 0.0, radius
 
 
 def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
@@ -150,8 +155,8 @@ def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
     Returns:
         the pairs, those that belong together one after the other, and how many belong together.
     """
-    n, cells = pairs.count, int(pairs.S[-1, SHAPE_SIZE + 1])
-    starts, P = np.unique(pairs.S[n:, SHAPE_SIZE]), []
+    n, cells, first_points = pairs.count, int(pairs.S[-1].sizes[1]), pairs.S.column(Shape.sizes)[pairs.count :, 0]
+    starts, P = np.unique(first_points), []
     for start in starts.astype(int):
         bottom = pairs.P[start + (cells + 1) ** 2, 0]
         for row, column in np.ndindex(cells, cells):
@@ -161,15 +166,18 @@ def as_prisms(pairs: Pairs) -> tuple[Pairs, int]:
                 top = pairs.P[list(triangle)]
                 P.append(np.concatenate([top, np.column_stack([top[:, :2], np.full(3, bottom)])]))
     count = 2 * cells * cells
-    field = np.searchsorted(starts, pairs.S[n:, SHAPE_SIZE])
-    second = np.repeat(pairs.S[n:], count, axis=0)
-    second[:, SHAPE_KIND] = HULL
-    second[:, SHAPE_SIZE] = 6 * (count * np.repeat(field, count) + np.tile(np.arange(count), n))
-    second[:, SHAPE_SIZE + 1 : SHAPE_SIZE + 3] = 6, 0
-    S, X = np.repeat(pairs.S[:n], count, axis=0), np.repeat(pairs.X.reshape(2, n, 12), count, axis=1)
-    if pairs.S[0, SHAPE_KIND] == HULL:  # the first shape's points come after those of the prisms
-        S[:, SHAPE_SIZE] += 6 * len(P)
-    return Pairs(np.concatenate([S, second]), np.concatenate([*P, pairs.P]), X.reshape(-1, 12)), count
+    field = np.searchsorted(starts, first_points)
+    second = as_shapes(np.repeat(pairs.S.rows[n:], count, axis=0))
+    second.column(Shape.kind)[:] = HULL
+    sizes = second.column(Shape.sizes)
+    sizes[:, 0] = 6 * (count * np.repeat(field, count) + np.tile(np.arange(count), n))
+    sizes[:, 1:] = 6, 0
+    first, X = np.repeat(pairs.S.rows[:n], count, axis=0), np.repeat(pairs.X.reshape(2, n, 12), count, axis=1)
+    if pairs.S[0].kind == HULL:  # the first shape's points come after those of the prisms
+        as_shapes(first).column(Shape.sizes)[:, 0] += 6 * len(P)
+    return Pairs(
+        as_shapes(np.concatenate([first, second.rows])), np.concatenate([*P, pairs.P]), X.reshape(-1, 12)
+    ), count
 
 
 def free_turns(rng: np.random.Generator, n: int) -> Array:
@@ -225,9 +233,9 @@ def is_unit(n: Array) -> Array:
 
 def reach(pairs: Pairs, rows: slice, n: Array) -> Array:
     """(k,) the largest n . x over the points x of each shape."""
-    S, X = pairs.S[rows], pairs.X[rows]
+    size, X = pairs.S.column(Shape.sizes)[rows], pairs.X[rows]
     m = np.einsum("nji,nj->ni", X[:, :9].reshape(-1, 3, 3), n)
-    size, kind = S[:, SHAPE_SIZE : SHAPE_SIZE + 3], int(S[0, SHAPE_KIND])
+    kind = pairs.S[rows.start or 0].kind
     if kind == SPHERE:
         top = size[:, 0]
     elif kind == CAPSULE:
@@ -247,9 +255,9 @@ def reach(pairs: Pairs, rows: slice, n: Array) -> Array:
 
 def off_surface(pairs: Pairs, rows: slice, x: Array) -> Array:
     """(k,) the signed distance of the points x (k, 3) from each shape; for the kinds up to HALF_SPACE."""
-    S, X = pairs.S[rows], pairs.X[rows]
+    size, X = pairs.S.column(Shape.sizes)[rows], pairs.X[rows]
     y = np.einsum("nji,nj->ni", X[:, :9].reshape(-1, 3, 3), x - X[:, 9:])
-    size, kind = S[:, SHAPE_SIZE : SHAPE_SIZE + 3], int(S[0, SHAPE_KIND])
+    kind = pairs.S[rows.start or 0].kind
     if kind == SPHERE:
         return np.linalg.norm(y, axis=1) - size[:, 0]
     if kind == CAPSULE:

@@ -10,6 +10,7 @@ from random_mechanisms import random_mechanism, random_turn
 from mechanik import Mechanism
 from mechanik.collision import Collider, Obstacle
 from mechanik.collision.collision_body import link_bodies, obstacle_bodies
+from mechanik.kernels.distance.collision_layout import Shape as KernelShape
 from mechanik.model.shapes import Box, Capsule, Shape, ShapeInstance, Sphere
 from mechanik.spatial import Pose
 from mechanik.tiers import kernel_module
@@ -66,12 +67,12 @@ def pair_distances(collider: Collider, q: np.ndarray) -> dict[tuple[str, str], f
 
 
 def shape_distance(shape_a: Sequence, shape_b: Sequence) -> float:
-    S, P, X, result = np.zeros((2, 24)), [np.zeros((0, 3))], np.empty((2, 12)), np.empty((1, 10))
+    S, P, X, result = KernelShape.allocate_rows(2), [np.zeros((0, 3))], np.empty((2, 12)), np.empty((1, 10))
     for k, (shape, pose) in enumerate((shape_a, shape_b)):
-        S[k, 0], S[k, 1:4] = shape.kind, shape.sizes
+        S[k].kind, S[k].sizes[:] = shape.kind, shape.sizes
         if len(shape.points):
-            S[k, 1] = sum(map(len, P))
+            S[k].sizes[0] = sum(map(len, P))
             P.append(shape.points)
         X[k] = *pose[:3, :3].ravel(), *pose[:3, 3]
-    kernel_module("distance.shape_distance").pair_distances(S, np.vstack(P), X, np.array([[0, 1]]), result)
+    kernel_module("distance.shape_distance").pair_distances(S.rows, np.vstack(P), X, np.array([[0, 1]]), result)
     return float(result[0, 0])

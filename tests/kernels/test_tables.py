@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mechanik.kernels.distance.collision_layout import Shape, open_shapes
+from mechanik.kernels.planning.search_state import GrowthState, open_growth
 from mechanik.kernels.problem_layout import Block, ProblemTables
 from mechanik.kernels.tables import MatrixView, RecordArray, Size, Tables, matrix_at, vector_at
 from mechanik.kernels.tracking.tracking_layout import TrackingTables
@@ -138,6 +140,45 @@ def test_compiled_code_reads_and_writes_the_same_numbers_as_plain_python():
         np.testing.assert_array_equal(written.ints, expected.ints)
         np.testing.assert_array_equal(written.floats, expected.floats)
     assert not np.array_equal(expected.floats, tables.floats)
+
+
+def change_rows(open_shapes, open_growth, shape_rows, state_ints):
+    """A kernel that opens rows of floats and a record of integers."""
+    shapes, state = open_shapes(shape_rows), open_growth(state_ints)
+    first, second = shapes[0], shapes[1]
+    for k in range(3):
+        second.centre[k] = first.sizes[k] * 2.0
+    second.kind = first.kind + 1
+    state.node_count[1] += second.kind
+    state.random_count += 2
+    second.values[second.values.shape[0] - 1] = 9.0
+    return second.radius + second.body
+
+
+def test_rows_of_an_array_are_the_same_records_in_compiled_code():
+    numba = pytest.importorskip("numba")
+    package = importlib.import_module("mechanik.tiers.numba_kernels").compiled_package()
+    compiled_shapes = importlib.import_module(f"{package}.distance.collision_layout").open_shapes
+    compiled_growth = importlib.import_module(f"{package}.planning.search_state").open_growth
+    change = numba.njit(change_rows)
+
+    @numba.njit
+    def run(shape_rows, state_ints):
+        return change(compiled_shapes, compiled_growth, shape_rows, state_ints)
+
+    rows, ints = np.random.default_rng(0).integers(1, 9, (2, Shape.size)).astype(float), np.arange(GrowthState.size)
+    expected_rows, expected_ints = rows.copy(), ints.copy()
+    assert change_rows(open_shapes, open_growth, expected_rows, expected_ints) == run(rows, ints)
+    np.testing.assert_array_equal(rows, expected_rows)
+    np.testing.assert_array_equal(ints, expected_ints)
+    assert RecordArray(Shape, rows.reshape(-1))[1].body == 9
+
+
+def test_allocated_records_are_zeros_with_names():
+    shapes, state = Shape.allocate_rows(2), GrowthState.allocate(np.int64)
+    shapes[1].sizes[:], state.node_count[1] = (1.0, 2.0, 3.0), 4
+    assert shapes.column(Shape.sizes).tolist() == [[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
+    assert state.values.tolist() == [0, 4, 0, 0, 0, 0, 0, 0]
 
 
 def test_sizes_can_be_written():

@@ -29,7 +29,12 @@ from mechanik.collision.collision_pairs import (
 )
 from mechanik.collision.collision_tables import CollisionTables, Ints, kernel
 from mechanik.errors import InvalidArgument, NotFinite, ShapeError, StructureError, UnknownName
-from mechanik.kernels.distance import collision_layout as layout
+from mechanik.kernels.distance.collision_layout import (
+    QUERY_ALL_PAIRS,
+    QUERY_IS_FREE,
+    QUERY_SMALLEST,
+    DistanceResult,
+)
 from mechanik.model.frame import Frame, Link
 from mechanik.model.mechanism import KERNEL_ARGUMENT_ERRORS, Mechanism
 from mechanik.spatial import Pose
@@ -223,7 +228,7 @@ class Collider:
                     kernel.query(
                         *self._collision_pairs.arrays,
                         row,
-                        layout.QUERY_IS_FREE,
+                        QUERY_IS_FREE,
                         clearance,
                         results,
                         NO_JACOBIAN,
@@ -235,7 +240,7 @@ class Collider:
         except KERNEL_ARGUMENT_ERRORS:
             pass
         rows, batch_shape = self._configuration_rows(q)
-        results = self._query(rows, layout.QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
+        results = self._query(rows, QUERY_IS_FREE, as_number(clearance, "clearance"))[:, 0] == 1.0
         return results.reshape(batch_shape) if batch_shape else bool(results[0])
 
     def distance(self, q: ArrayLike) -> float | Array:
@@ -248,7 +253,7 @@ class Collider:
             A number for one q, else (...).
         """
         rows, batch_shape = self._configuration_rows(q)
-        distances = self._query(rows, layout.QUERY_SMALLEST, math.inf)[:, 0]
+        distances = self._query(rows, QUERY_SMALLEST, math.inf)[:, 0]
         return distances.reshape(batch_shape) if batch_shape else float(distances[0])
 
     def contacts(self, q: ArrayLike, clearance: float = 0.0) -> tuple[Contact, ...]:
@@ -264,7 +269,7 @@ class Collider:
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ShapeError(f"count must be an integer of 1 or more, not {count!r}")
         rows = self._single_row(q)
-        smallest = float(self._query(rows, layout.QUERY_SMALLEST, math.inf)[0, 0])
+        smallest = float(self._query(rows, QUERY_SMALLEST, math.inf)[0, 0])
         count = min(int(count), self._current_pairs().pair_count)
         if not count:
             return ()
@@ -293,7 +298,7 @@ class Collider:
         rows, batch_shape = self._configuration_rows(q)
         arrays, m, nv = self._current_pairs().arrays, len(self._collision_pairs.distance_names), self.mechanism.nv
         distances, jacobians = np.empty((len(rows), m)), np.empty((len(rows), m, nv))
-        self._run_query(arrays, rows, layout.QUERY_ALL_PAIRS, max_distance, distances, jacobians)
+        self._run_query(arrays, rows, QUERY_ALL_PAIRS, max_distance, distances, jacobians)
         return distances.reshape(*batch_shape, m), jacobians.reshape(*batch_shape, m, nv)
 
     def count_measured_pairs(self, q: ArrayLike) -> int:
@@ -302,7 +307,7 @@ class Collider:
         self._run_query(
             self._current_pairs().arrays,
             self._single_row(q),
-            layout.QUERY_SMALLEST,
+            QUERY_SMALLEST,
             math.inf,
             np.empty((1, 1)),
             NO_JACOBIAN,
@@ -401,19 +406,15 @@ class Collider:
 
     def _contacts_within(self, rows: Array, max_distance: float) -> tuple[Contact, ...]:
         tables: CollisionTables = self._current_pairs().tables
-        results = tables.near_pairs(rows, max_distance)
-        return tuple(
-            self._contact(tables, row)
-            for row in results[np.argsort(results[:, 1 + layout.RESULT_DISTANCE], kind="stable")]
-        )
+        results = sorted(tables.near_pairs(rows, max_distance), key=lambda result: result.distance)
+        return tuple(self._contact(tables, result) for result in results)
 
-    def _contact(self, tables: CollisionTables, row: Array) -> Contact:
-        a, b = tables.collision_bodies[int(row[0])], tables.collision_bodies[int(row[1 + layout.RESULT_PARTNER])]
+    def _contact(self, tables: CollisionTables, result: DistanceResult) -> Contact:
+        a, b = tables.collision_bodies[result.body], tables.collision_bodies[result.partner]
         normal, point_a, point_b = (
-            read_only(row[1 + k : 4 + k].copy())
-            for k in (layout.RESULT_NORMAL, layout.RESULT_POINT_A, layout.RESULT_POINT_B)
+            read_only(vector.copy()) for vector in (result.normal, result.point_a, result.point_b)
         )
-        return Contact(a.name, b.name, float(row[1 + layout.RESULT_DISTANCE]), point_a, point_b, normal)
+        return Contact(a.name, b.name, float(result.distance), point_a, point_b, normal)
 
 
 ALWAYS_CLOSE_SAMPLES = 200

@@ -20,8 +20,7 @@ import numpy.typing as npt
 from mechanik.collision.collision_body import CollisionBody, MeshMode, Obstacle, link_bodies
 from mechanik.collision.collision_tables import CollisionTables, build_collision_tables
 from mechanik.errors import InvalidArgument, ShapeError, StructureError, UnknownName
-from mechanik.kernels.distance import collision_layout as layout
-from mechanik.kernels.distance.collision_layout import RESULT_PARTNER
+from mechanik.kernels.distance.collision_layout import ALL_STATIC
 from mechanik.kernels.nodes import PARENT
 from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.model.frame import Frame, Link
@@ -228,8 +227,8 @@ def allowed_collisions_at(
     tables = _tables_of_all_pairs(mechanism, bodies, reasons)
     collision_counts: Counter[Pair] = Counter()
     for configuration in q:
-        for a, b in tables.near_pairs(np.array(configuration[None]), 0.0)[:, : RESULT_PARTNER + 2].astype(int).tolist():
-            collision_counts[_pair_names(tables, names, a, b)] += 1
+        for result in tables.near_pairs(np.array(configuration[None]), 0.0):
+            collision_counts[_pair_names(tables, names, result.body, result.partner)] += 1
     for pair in combinations(names, 2):
         if pair not in reasons and collision_counts[pair] == len(q):
             reasons[pair] = ALWAYS
@@ -352,29 +351,28 @@ class CollisionPairs:
     @cached_property
     def pair_count(self) -> int:
         """Number of checked pairs."""
-        return int(self.tables.static_pair_mask.sum()) + len(self.tables.partners)
+        return int(self.tables.scene.is_checked.sum()) + self.tables.scene.partner_count
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """All checked pairs, by name."""
         tables, names = self.tables, [body.name for body in self.tables.collision_bodies]
-        pairs = [(names[a], names[tables.moving_count + b]) for a, b in np.argwhere(tables.static_pair_mask).tolist()]
-        for pair_list in tables.pair_lists:
-            a, first_partner, count = pair_list[[layout.PAIR_BODY, layout.FIRST_PARTNER, layout.PARTNER_COUNT]].tolist()
-            pairs += [
-                (names[a], names[b]) for b in tables.partners[first_partner : first_partner + max(0, count)].tolist()
-            ]
+        pairs = [(names[a], names[b]) for a, b in tables.static_pairs]
+        for pair_list in tables.scene.pair_lists:
+            pairs += [(names[pair_list.body], names[b]) for b in tables.partners(pair_list)]
         return tuple(pairs)
 
     @cached_property
     def distance_names(self) -> tuple[str, ...]:
         """Label of each distance row."""
         tables, names, labels = self.tables, [body.name for body in self.tables.collision_bodies], list[str]()
-        for a, first_partner, count, _, row_count in tables.pair_lists.tolist():
-            if count == 1:
-                labels.append(f"{names[a]} - {names[tables.partners[first_partner]]}")
+        for pair_list in tables.scene.pair_lists:
+            name, partners = names[pair_list.body], tables.partners(pair_list)
+            if len(partners) == 1:
+                labels.append(f"{name} - {names[partners[0]]}")
             else:
-                labels += [f"{names[a]} - {'world' if count < 0 else 'links'} {k + 1}" for k in range(row_count)]
+                kind = "world" if pair_list.partner_count == ALL_STATIC else "links"
+                labels += [f"{name} - {kind} {k + 1}" for k in range(pair_list.row_count)]
         return tuple(labels)
 
     def with_body(self, body: CollisionBody) -> CollisionPairs:

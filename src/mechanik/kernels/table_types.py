@@ -96,6 +96,8 @@ class _RecordAttributes(AttributeTemplate):
     key = RecordType
 
     def generic_resolve(self, record: RecordType, name: str) -> Any:
+        if name == "values":
+            return _array_type(record.has_ints, 1)
         field = vars(record.declaration).get(name)
         if not isinstance(field, Field):
             return None
@@ -150,6 +152,8 @@ def _tables_attribute(context: Any, builder: Any, tables: TablesType, value: Any
 
 @lower_getattr_generic(RecordType)
 def _record_attribute(context: Any, builder: Any, record: RecordType, value: Any, name: str) -> Any:
+    if name == "values":
+        return _array(context, builder, _array_type(record.has_ints, 1), value, [INDEX(record.declaration.size)])
     field = vars(record.declaration)[name]
     address = builder.gep(value, [INDEX(field.offset)])
     if field.count is not None:
@@ -198,6 +202,27 @@ def compiled_opener(declaration: type[Tables]) -> Any:
         return tables(ints, floats), generate_code
 
     return open_tables
+
+
+def compiled_record_opener(declaration: type[Record]) -> Any:
+    """Return an intrinsic that returns the record at the start of an array."""
+    return _pointer_intrinsic(declaration, RecordType)
+
+
+def compiled_records_opener(declaration: type[Record]) -> Any:
+    """Return an intrinsic that returns the rows of an array as records."""
+    return _pointer_intrinsic(declaration, RecordArrayType)
+
+
+def _pointer_intrinsic(declaration: type[Record], record_type: type[RecordType]) -> Any:
+    @intrinsic
+    def open_array(typing: Any, numbers: Any) -> Any:
+        def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return make_array(signature.args[0])(context, builder, arguments[0]).data
+
+        return record_type(declaration, numbers.dtype == types.int64)(numbers), generate_code
+
+    return open_array
 
 
 def _view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -18,17 +18,20 @@ row. The declarations are the only place that knows where a number is:
     open_problem = opener(Problem)
 
 In a kernel `problem = open_problem(ints, floats)` costs nothing; `problem.joint_count` is a number, `problem.x` and
-`problem.products[i]` are arrays, `problem.arms[i].reach` is a field. Arrays and records are views, so writing to them
-writes to the tables. In plain Python, `Problem` itself has these attributes; in compiled code a type of Numba that is
-made from the declaration (`table_types.py`). Compiled code does not check indices, and negative indices are not
-allowed.
+`problem.products[i]` are arrays, `problem.arms[i].reach` is a field, `problem.arms[i].values` are all numbers of a
+record. Arrays and records are views, so writing to them writes to the tables. In plain Python, `Problem` itself has
+these attributes; in compiled code a type of Numba that is made from the declaration (`table_types.py`). Compiled code
+does not check indices, and negative indices are not allowed.
+
+Rows of other arrays are accessed by name in the same way: for `open_arms = records_opener(Arm)` and an array `rows`
+(arms, Arm.size), `open_arms(rows)[i].reach` is a field.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -39,6 +42,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 Numbers = np.ndarray[Any, np.dtype[Any]]
 Value = TypeVar("Value")
 NumberType = TypeVar("NumberType", bound=np.generic)
+AnyRecord = TypeVar("AnyRecord", bound="Record")
 
 
 # ---- records -------------------------------------------------------------------------------------
@@ -48,7 +52,8 @@ class Field(Generic[Value]):
     """A field of a record: a number, or several consecutive numbers as an array.
 
     Attributes:
-        type: `int`, `float` or `bool`; of arrays `float`. An integer or a flag is stored as a number of the table.
+        type: `int`, `float` or `bool`. An integer or a flag is stored as a number of the table; an array has the type
+            of the table.
         count: the number of entries; None for a single number.
         offset: index of the first entry within the record.
     """
@@ -63,11 +68,12 @@ class Field(Generic[Value]):
     def __get__(self, record: Record | None, owner: type) -> Field[Value] | Value:
         if record is None:
             return self
-        if self.count is None:
-            value: Any = record.numbers[record.first + self.offset]
-            return value if self.type is float else self.type(value)
         first = record.first + self.offset
-        return cast("Value", record.numbers[first : first + self.count])
+        if self.count is not None:
+            entries: Any = record.numbers[first : first + self.count]
+            return entries
+        value: Any = record.numbers[first]
+        return value if self.type is float else self.type(value)
 
     def __set__(self, record: Record, value: Value) -> None:
         if self.count is not None:
@@ -95,6 +101,11 @@ def numbers(count: int) -> Field[Floats]:
     return Field(float, count)
 
 
+def integers(count: int) -> Field[Ints]:
+    """Declare a field of several integers, an array (count,); only for records whose numbers are integers."""
+    return Field(int, count)
+
+
 class Record:
     """Named fields of consecutive numbers of an array, as a view. Subclasses declare the fields in order.
 
@@ -119,20 +130,32 @@ class Record:
                 field.offset = cls.size
                 cls.size += field.count or 1
 
+    @classmethod
+    def allocate(cls: type[AnyRecord], dtype: type[np.generic] = np.float64) -> AnyRecord:
+        """Return a record of zeros in a new array."""
+        return cls(np.zeros(cls.size, dtype))
+
+    @classmethod
+    def allocate_rows(cls: type[AnyRecord], count: int, dtype: type[np.generic] = np.float64) -> RecordArray[AnyRecord]:
+        """Return `count` records of zeros in a new array."""
+        return RecordArray(cls, np.zeros(count * cls.size, dtype))
+
+    @property
+    def values(self) -> Numbers:
+        """All numbers of the record as a view, (size,)."""
+        return self.numbers[self.first : self.first + self.size]
+
     def set(self, *values: float) -> None:
         """Set all numbers of the record, in the order of its fields."""
         self.assign(values)
 
     def assign(self, values: Sequence[float] | Numbers) -> None:
         """Set all numbers of the record to those of a sequence, in the order of its fields."""
-        self.numbers[self.first : self.first + self.size] = values
+        self.values[:] = values
 
     def __repr__(self) -> str:
         fields = {name: getattr(self, name) for name, field in vars(type(self)).items() if isinstance(field, Field)}
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in fields.items())})"
-
-
-AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class RecordArray(Generic[AnyRecord]):
@@ -142,20 +165,20 @@ class RecordArray(Generic[AnyRecord]):
         rows: the numbers of the table, (count, size of a record).
     """
 
-    __slots__ = ("_numbers", "_record_type")
+    __slots__ = ("_numbers", "_record_size", "_record_type")
 
     def __init__(self, record_type: type[AnyRecord], numbers: Numbers) -> None:
-        self._record_type, self._numbers = record_type, numbers
+        self._record_type, self._record_size, self._numbers = record_type, record_type.size, numbers
 
     @property
     def rows(self) -> Numbers:
-        return self._numbers.reshape(-1, self._record_type.size)
+        return self._numbers.reshape(-1, self._record_size)
 
     def __getitem__(self, index: int) -> AnyRecord:
-        return self._record_type(self._numbers, index * self._record_type.size)
+        return self._record_type(self._numbers, index * self._record_size)
 
     def __len__(self) -> int:
-        return len(self._numbers) // self._record_type.size
+        return len(self._numbers) // self._record_size
 
     def __iter__(self) -> Iterator[AnyRecord]:
         return (self[index] for index in range(len(self)))
@@ -432,6 +455,30 @@ def opener(declaration: type[AnyTables]) -> Callable[[Ints, Floats], AnyTables]:
     from .table_types import compiled_opener
 
     return compiled_opener(declaration)
+
+
+def record_opener(declaration: type[AnyRecord]) -> Callable[[Numbers], AnyRecord]:
+    """Return the function by which a kernel accesses an array (size,) as a record.
+
+    A record does not keep its array alive: in a kernel, open only arrays that are arguments of the function.
+    """
+    if IS_PLAIN_PYTHON:
+        return declaration
+    from .table_types import compiled_record_opener
+
+    return compiled_record_opener(declaration)
+
+
+def records_opener(declaration: type[AnyRecord]) -> Callable[[Numbers], RecordArray[AnyRecord]]:
+    """Return the function by which a kernel accesses the rows of an array (count, size) as records.
+
+    Records do not keep their array alive: in a kernel, open only arrays that are arguments of the function.
+    """
+    if IS_PLAIN_PYTHON:
+        return lambda rows: RecordArray(declaration, rows.reshape(-1))
+    from .table_types import compiled_records_opener
+
+    return compiled_records_opener(declaration)
 
 
 if IS_PLAIN_PYTHON:

@@ -11,10 +11,8 @@ from mechanik.kernels.distance.collision_layout import (  # fmt: skip
     HALF_SPACE,
     HEIGHT_FIELD,
     HULL,
-    SHAPE_FLOATS,
-    SHAPE_KIND,
-    SHAPE_SIZE,
     SPHERE,
+    Shape,
 )
 from mechanik.spatial import rotation
 from mechanik.tiers import kernel_module
@@ -40,9 +38,9 @@ class Table:
             size = (self.rows, len(points)) if kind == HULL else (self.rows, *size)
             self.P.append(np.asarray(points, float).reshape(-1, 3))
             self.rows += len(self.P[-1])
-        row = np.zeros(SHAPE_FLOATS)
-        row[SHAPE_KIND], row[SHAPE_SIZE : SHAPE_SIZE + len(size)] = kind, size
-        self.S.append(row)
+        shape = Shape.allocate()
+        shape.kind, shape.sizes[: len(size)] = kind, size
+        self.S.append(shape)
         self.X.append(np.concatenate([np.ravel(np.eye(3) if R is None else R), p]))
         return len(self.S) - 1
 
@@ -60,20 +58,21 @@ class Table:
         return self.add(kind, *rng.uniform(0.1, 0.6, 3), R=R, p=p)
 
     def distances(self, pairs, X=None):
-        S, P, X = np.array(self.S), np.concatenate(self.P), np.array(self.X if X is None else X, float)
+        S, P = np.array([shape.numbers for shape in self.S]), np.concatenate(self.P)
+        X = np.array(self.X if X is None else X, float)
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
         results = np.full((len(pairs), 10), np.nan)
         kernel_module("distance.shape_distance").pair_distances(S, P, X, pairs, results)
         return results
 
     def points(self, i):
-        first, count = self.S[i][SHAPE_SIZE : SHAPE_SIZE + 2].astype(int)
+        first, count, _ = self.S[i].sizes.astype(int)
         return np.concatenate(self.P)[first : first + count]
 
     def reach(self, i, N):
         """The support function of shape i along unit vectors N (..., 3) of the world, from the origin."""
         R, p = self.X[i][:9].reshape(3, 3), self.X[i][9:]
-        D, kind, (a, b, c) = N @ R, int(self.S[i][SHAPE_KIND]), self.S[i][SHAPE_SIZE : SHAPE_SIZE + 3]
+        D, kind, (a, b, c) = N @ R, self.S[i].kind, self.S[i].sizes
         if kind == SPHERE:
             support = np.full(np.shape(N)[:-1], a)
         elif kind == CAPSULE:

@@ -24,6 +24,7 @@ from shape_table import (
     units,
 )  # fmt: skip
 
+from mechanik.kernels.distance.collision_layout import Shape
 from mechanik.spatial import rotation
 
 PARTNERS = [SPHERE, CAPSULE, BOX, CYLINDER, HULL]
@@ -136,8 +137,8 @@ def test_distances_near_zero_are_exact(kinds):
     """Spheres and capsules have radius zero here, so that the cores touch: GJK and the polytope meet there."""
     table, pairs, _ = random_distances(kinds, WIDE, count=60)
     for k in itertools.chain(*pairs):
-        if table.S[k][0] in (SPHERE, CAPSULE):
-            table.S[k][1] = 0.0
+        if table.S[k].kind in (SPHERE, CAPSULE):
+            table.S[k].sizes[0] = 0.0
     results = table.distances(pairs)
     pairs = [pair for pair, d in zip(pairs, results[:, 0], strict=True) if d > 0.01]
     assert len(pairs) > 20
@@ -187,7 +188,7 @@ def test_hull_of_eight_corners_has_the_distances_of_a_box(other_kind, spread):
     rng, table, pairs = np.random.default_rng(7), Table(), []
     for _ in range(300):
         box, shape = table.add_random(BOX, rng, spread), table.add_random(other_kind, rng, spread)
-        corners = np.array(list(itertools.product((-1, 1), repeat=3))) * table.S[box][1:4]
+        corners = np.array(list(itertools.product((-1, 1), repeat=3))) * table.S[box].sizes
         hull = table.add(HULL, points=corners, R=table.X[box][:9], p=table.X[box][9:])
         pairs += [(box, shape), (hull, shape)]
     results = table.distances(pairs)
@@ -300,8 +301,8 @@ def test_relative_accuracy_does_not_depend_on_the_scale(scale):
     table, pairs = random_pairs((CYLINDER, HULL), rng, 100)
     expected = table.distances(pairs)
     scaled = Table()
-    scaled.S, scaled.P = [s.copy() for s in table.S], [p * scale for p in table.P]
+    scaled.S, scaled.P = [Shape(shape.numbers.copy()) for shape in table.S], [p * scale for p in table.P]
     scaled.X = [np.concatenate([x[:9], x[9:] * scale]) for x in table.X]
     for i, _ in pairs:
-        scaled.S[i][1:4] *= scale
+        scaled.S[i].sizes[:] *= scale
     np.testing.assert_allclose(scaled.distances(pairs)[:, 0] / scale, expected[:, 0], atol=1e-11)

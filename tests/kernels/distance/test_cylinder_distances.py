@@ -31,7 +31,7 @@ for kind, other_kind in [(CAPSULE, CYLINDER), (CYLINDER, BOX), (CYLINDER, CYLIND
         pairs = random_pairs(np.random.default_rng([3, kind, other_kind]), kind, other_kind, 20, rotations, positions)
         for i in range(20):
             j = 20 + i
-            (a, _), (b, _) = shape_core(pairs.S, i), shape_core(pairs.S, j)
+            (a, _), (b, _) = shape_core(pairs.S[i]), shape_core(pairs.S[j])
             T = tuple(map(float, relative_pose(pairs.X[i], pairs.X[j])))
             by_cylinder = separation_vector(a, pairs.P, b, pairs.P, T, W, *T[9:])
             by_gjk = gjk_distance(a, pairs.P, b, pairs.P, T, W, math.inf, *T[9:])

@@ -50,7 +50,7 @@ def field_and_shapes(kind, rng, low, high, count):
     shapes = []
     for _ in range(count):
         shapes.append(table.add_random(kind, rng))
-        table.S[shapes[-1]][1:4] *= 0.3 if kind != HULL else 1.0
+        table.S[shapes[-1]].sizes[:] *= 0.3 if kind != HULL else 1.0
         table.X[shapes[-1]][9:] = p + R @ [*rng.uniform(-2.0, 2.0, 2), rng.uniform(low, high)]
     return table, field, prisms, shapes
 
@@ -65,7 +65,7 @@ def test_distance_to_a_height_field_is_that_to_the_nearest_prism(kind):
     separated_count = 0
     for shape, d in zip(shapes, results[:, 0], strict=True):
         best = table.distances([(prism, shape) for prism in prisms])[:, 0].min()
-        radius = table.S[shape][1] if kind in (SPHERE, CAPSULE) else 0.0
+        radius = table.S[shape].sizes[0] if kind in (SPHERE, CAPSULE) else 0.0
         if best + radius > 1e-9:  # the core is not in the field
             separated_count += 1
             assert d == pytest.approx(best, abs=1e-12)
@@ -159,7 +159,7 @@ def test_height_fields_and_half_spaces_have_distances_to_each_other():
     pairs = [(low, high), (high, low), (low, plane), (plane, low), (high, ceiling)]
     results = table.distances(pairs)
     check_form(results)
-    top = np.concatenate(table.P)[int(table.S[high][1]) :][:12, 2].max()
+    top = np.concatenate(table.P)[int(table.S[high].sizes[0]) :][:12, 2].max()
     np.testing.assert_allclose(results[:, 0], [0.4, 0.4, 0.2, 0.2, 0.2 - top], atol=1e-12)
 
 

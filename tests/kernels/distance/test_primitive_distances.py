@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE, SHAPE_KIND, SHAPE_SIZE, SPHERE
+from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE, SPHERE, Shape
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -44,10 +44,9 @@ QUATERNIONS = {
 
 def pair(kind, size, other_kind, other_size, position, rotation="none"):
     """A shape at the origin of the world and a second shape at `position`."""
-    S = np.zeros((2, 24))
-    S[:, SHAPE_KIND] = kind, other_kind
-    for row, sizes in zip(S, (size, other_size), strict=True):
-        row[SHAPE_SIZE : SHAPE_SIZE + len(sizes)] = sizes
+    S = Shape.allocate_rows(2)
+    for shape, shape_kind, sizes in zip(S, (kind, other_kind), (size, other_size), strict=True):
+        shape.kind, shape.sizes[: len(sizes)] = shape_kind, sizes
     P = np.zeros((1, 3))
     add_balls(S, P)
     R = of_quaternions(np.array([QUATERNIONS["none"], QUATERNIONS[rotation]])).reshape(2, 9)
@@ -170,9 +169,9 @@ def test_no_direction_leads_out_of_a_box_sooner_than_the_normal(kind):
 
 def core(pairs, row):
     """The corners of a point, a segment or a box, and the radius about them."""
-    S, X = pairs.S[row], pairs.X[row]
-    x, y, z = S[SHAPE_SIZE : SHAPE_SIZE + 3]
-    half, r = {SPHERE: ((0, 0, 0), x), CAPSULE: ((0, 0, y), x), BOX: ((x, y, z), 0.0)}[S[SHAPE_KIND]]
+    shape, X = pairs.S[row], pairs.X[row]
+    x, y, z = shape.sizes
+    half, r = {SPHERE: ((0, 0, 0), x), CAPSULE: ((0, 0, y), x), BOX: ((x, y, z), 0.0)}[shape.kind]
     corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3))) * half
     return np.unique(corners @ X[:9].reshape(3, 3).T + X[9:], axis=0), r
 
@@ -188,8 +187,8 @@ COORDINATES = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 0.5]), st.floats(-1e3, 
     st.lists(COORDINATES, min_size=8, max_size=8),
 )
 def test_any_sizes_at_any_pose_give_a_proven_distance(kinds, sizes, positions, quaternions):
-    S = np.zeros((2, 24))
-    S[:, SHAPE_KIND], S[:, SHAPE_SIZE : SHAPE_SIZE + 3] = kinds, np.reshape(sizes, (2, 3))
+    S = Shape.allocate_rows(2)
+    S.column(Shape.kind)[:], S.column(Shape.sizes)[:] = kinds, np.reshape(sizes, (2, 3))
     q = np.reshape(quaternions, (2, 4))
     q[np.linalg.norm(q, axis=1) < 1e-3] = QUATERNIONS["none"]
     P = np.zeros((1, 3))

@@ -18,7 +18,7 @@ from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, HALF_SPACE,
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from distance_peers import CoalGaps, MujocoGaps
-from shape_pairs import NAMES, TURNS, Pairs, differing, random_pairs
+from shape_pairs import NAMES, TURNS, Pairs, as_shapes, differing, random_pairs
 
 KINDS = [
     pair
@@ -51,9 +51,9 @@ def sample_pairs(kind, other_kind, rotations="free"):
 
 
 def joined(*parts):
-    S = [part.S[: part.count] for part in parts] + [part.S[part.count :] for part in parts]
+    S = [part.S.rows[: part.count] for part in parts] + [part.S.rows[part.count :] for part in parts]
     X = [part.X[: part.count] for part in parts] + [part.X[part.count :] for part in parts]
-    return Pairs(np.concatenate(S), parts[0].P, np.concatenate(X))
+    return Pairs(as_shapes(np.concatenate(S)), parts[0].P, np.concatenate(X))
 
 
 def assert_correct(pairs, peer, rotations):

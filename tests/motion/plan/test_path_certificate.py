@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import mechanik as mk
 from mechanik.closure.loop_system import cached_loop_system
 from mechanik.collision import Collider, Obstacle
-from mechanik.kernels.planning.motion_check import BODY_A, BODY_B, PAIR_ROW, SPHERE_CENTRE, SPHERE_RADIUS
+from mechanik.kernels.distance.collision_layout import PairList
+from mechanik.kernels.planning.motion_check import BodyPair, BoundingSphere
+from mechanik.kernels.tables import RecordArray
 from mechanik.model.shapes import Box, Sphere
 from mechanik.motion.plan import path_certificate as certificate
 from mechanik.motion.plan.path_certificate import PathCertificate, certify_by_bisection, certify_path
@@ -86,15 +88,18 @@ def sampled_min_distance(collider: Collider, q: Array) -> float:
 
 bounding = compiled("planning.motion_certificate")
 pair_bounds, motion_bound, node_poses = bounding.pair_motion_bounds, bounding.motion_bound, bounding.update_node_poses
+open_scene = bounding.open_scene
 
 
 @numba.njit
 def motion_bounds_along(
-    nodes: Array, spheres: Array, pairs: Array, q: Array, rates: Array, s: Array, rows: int
+    scene_ints: Array, scene_floats: Array, spheres: Array, pairs: Array, q: Array, rates: Array, s: Array
 ) -> Array:
-    W, bounds, out = np.empty((nodes.shape[0], 12)), np.empty((rows, 3)), np.empty((s.shape[0], rows))
-    node_poses(nodes, q, W)
-    pair_bounds(nodes, spheres, pairs, rates, W, bounds)
+    scene = open_scene(scene_ints, scene_floats)
+    rows = scene.pair_list_count
+    W, bounds, out = np.empty((scene.node_count, 12)), np.empty((rows, 3)), np.empty((s.shape[0], rows))
+    node_poses(scene.nodes, q, W)
+    pair_bounds(scene.nodes, spheres, pairs, rates, W, bounds)
     for i in range(s.shape[0]):
         for row in range(rows):
             out[i, row] = motion_bound(bounds[row, 0], bounds[row, 1], bounds[row, 2], s[i])
@@ -109,22 +114,24 @@ def motion_bounds_along(
 def test_motion_and_loss_of_distance_are_within_the_bound(seed: int, name: str, size: float) -> None:
     collider, rng = scene(name), np.random.default_rng(seed)
     tables = collider._current_pairs().tables
-    *_, spheres, pairs = certificate._kernel_scene(tables)
+    *_, sphere_rows, pair_rows = certificate._kernel_scene(tables)
+    spheres = RecordArray(BoundingSphere, sphere_rows.reshape(-1))
+    pairs = RecordArray(BodyPair, pair_rows.reshape(-1))
     segment = random_path(collider, seed, 2, size)
     rates, s = segment[1] - segment[0], np.linspace(0.0, 1.0, 60)
-    bound = motion_bounds_along(tables.nodes, spheres, pairs, segment[0], rates, s, len(tables.pair_lists))
+    bound = motion_bounds_along(*tables.arrays[:2], sphere_rows, pair_rows, segment[0], rates, s)
     assert np.isfinite(bound[1]).all()
     q = segment[0] + s[:, None] * rates
-    for row, a in ((int(pair[PAIR_ROW]), int(pair[BODY_A])) for pair in pairs if pair[BODY_B] < 0):
-        body = tables.collision_bodies[a]
+    for row, a in ((pair.distance_row, pair.body_a) for pair in pairs if pair.body_b < 0):
+        body, sphere = tables.collision_bodies[a], spheres[a]
         directions = rng.normal(size=(40, 3))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        points = spheres[a, SPHERE_CENTRE : SPHERE_CENTRE + 3] + spheres[a, SPHERE_RADIUS] * directions
+        points = sphere.centre + sphere.radius * directions
         X = collider.mechanism.pose(body.name, q) @ inverse(body.X_node_body)
         positions = apply(X[:, None], points)
         assert (np.linalg.norm(positions - positions[0], axis=2).max(axis=1) <= bound[:, row] + 1e-9).all()
     # the first row of each pair list is its nearest pair
-    first = np.cumsum([0, *tables.pair_lists[:-1, 4]])
+    first = tables.scene.pair_lists.column(PairList.first_row)
     distances = collider.distances_and_jacobian(q)[0][:, first]
     assert (np.abs(distances - distances[0]) <= bound + 1e-9).all()
 

@@ -32,14 +32,21 @@ import math
 
 from ..compiler import inline, subroutine
 from ..relative_pose import rotate_inverse, transposed_times
-from .collision_layout import BOX, CAPSULE, CYLINDER, HULL, SHAPE_KIND, SHAPE_SIZE, SPHERE
+from .collision_layout import BOX, CAPSULE, CYLINDER, HULL, SPHERE
 
 
 @inline
-def shape_core(shapes, i):
-    """Return the core of shape i, and the radius around it (m)."""
-    kind = int(shapes[i, SHAPE_KIND])
-    x, y, z = shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], shapes[i, SHAPE_SIZE + 2]
+def shape_sizes(shape):
+    """Return the three sizes of a shape."""
+    sizes = shape.sizes
+    return sizes[0], sizes[1], sizes[2]
+
+
+@inline
+def shape_core(shape):
+    """Return the core of a shape, and the radius around it (m)."""
+    kind = shape.kind
+    x, y, z = shape_sizes(shape)
     if kind == SPHERE:
         return (CYLINDER, 0.0, 0.0, 0.0, 0, 0), x
     if kind == CAPSULE:

@@ -27,9 +27,9 @@ import numpy as np
 from ..compiler import inline, kernel, subroutine
 from ..nodes import read_pose
 from .box_distance import box_box, box_point, box_segment
-from .collision_layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, HULL, SHAPE_KIND, SHAPE_SIZE, SPHERE
+from .collision_layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, HULL, SPHERE, open_shapes
 from .core_distance import SEPARATION_RATIO, core_distance, refine_normal, translate_pose
-from .gjk_epa import difference_support, gjk_distance, relative_pose, shape_core, support_point
+from .gjk_epa import difference_support, gjk_distance, relative_pose, shape_core, shape_sizes, support_point
 from .primitive_distance import (
     box_half_space,
     half_space_half_space,
@@ -352,26 +352,31 @@ def translate_result(result, x, y, z):
     return d, nx, ny, nz, ax + x, ay + y, az + z, bx + x, by + y, bz + z
 
 
+@inline
+def field_of(shape):
+    """Return the field of a shape that is a height field."""
+    first_row, columns, rows = shape_sizes(shape)
+    return int(first_row), int(columns), int(rows)
+
+
 @subroutine
-def convex_distance(shapes, i, A, j, B, points):
+def convex_distance(shape_a, A, shape_b, B, points):
     """Return the result of `shape_distance` if at least one shape is a cylinder, a hull or a height field."""
-    kind_a, kind_b = int(shapes[i, SHAPE_KIND]), int(shapes[j, SHAPE_KIND])
+    kind_a, kind_b = shape_a.kind, shape_b.kind
     if kind_b == HALF_SPACE:
-        return distance_to_half_space(shapes, i, A, B, points)
+        return distance_to_half_space(shape_a, A, B, points)
     if kind_a == HALF_SPACE:
-        return swap_shapes(distance_to_half_space(shapes, j, B, A, points))
+        return swap_shapes(distance_to_half_space(shape_b, B, A, points))
     if kind_a == HEIGHT_FIELD:
-        return distance_to_height_field(shapes, i, A, j, B, points)
+        return distance_to_height_field(shape_a, A, shape_b, B, points)
     if kind_b == HEIGHT_FIELD:
-        return swap_shapes(distance_to_height_field(shapes, j, B, i, A, points))
+        return swap_shapes(distance_to_height_field(shape_b, B, shape_a, A, points))
     if kind_a == CYLINDER and kind_b == SPHERE:
-        return cylinder_sphere(shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], A, shapes[j, SHAPE_SIZE], B)
+        return cylinder_sphere(shape_a.sizes[0], shape_a.sizes[1], A, shape_b.sizes[0], B)
     if kind_a == SPHERE and kind_b == CYLINDER:
-        return swap_shapes(
-            cylinder_sphere(shapes[j, SHAPE_SIZE], shapes[j, SHAPE_SIZE + 1], B, shapes[i, SHAPE_SIZE], A)
-        )
-    a, radius_a = shape_core(shapes, i)
-    b, radius_b = shape_core(shapes, j)
+        return swap_shapes(cylinder_sphere(shape_b.sizes[0], shape_b.sizes[1], B, shape_a.sizes[0], A))
+    a, radius_a = shape_core(shape_a)
+    b, radius_b = shape_core(shape_b)
     W = np.empty((4, 7))
     return core_result_in_world(A, core_distance(a, points, b, points, relative_pose(A, B), W), radius_a, radius_b)
 
@@ -390,17 +395,17 @@ def core_result_in_world(A, result, radius_a, radius_b):
 
 
 @subroutine
-def distance_to_height_field(shapes, i, A, j, B, points):
-    """Return the distance result of a height field and another shape.
+def distance_to_height_field(shape_a, A, shape_b, B, points):
+    """Return the distance result of a height field, shape_a, and another shape.
 
     For two fields it is the smallest distance of the first field to the prisms of the second.
     """
-    field = int(shapes[i, SHAPE_SIZE]), int(shapes[i, SHAPE_SIZE + 1]), int(shapes[i, SHAPE_SIZE + 2])
+    field = field_of(shape_a)
     T = relative_pose(A, B)
-    if int(shapes[j, SHAPE_KIND]) != HEIGHT_FIELD:
-        b, radius = shape_core(shapes, j)
+    if shape_b.kind != HEIGHT_FIELD:
+        b, radius = shape_core(shape_b)
         return core_result_in_world(A, height_field_distance(points, field, b, points, T), 0.0, radius)
-    other_field = int(shapes[j, SHAPE_SIZE]), int(shapes[j, SHAPE_SIZE + 1]), int(shapes[j, SHAPE_SIZE + 2])
+    other_field = field_of(shape_b)
     Q = np.empty((6, 3))
     nearest_result = (math.inf, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for r in range(other_field[2]):
@@ -415,7 +420,7 @@ def distance_to_height_field(shapes, i, A, j, B, points):
 
 
 @subroutine
-def distance_to_half_space(shapes, i, A, B, points):
+def distance_to_half_space(shape, A, B, points):
     """Return the distance result of a shape and the half-space below z = 0 of B.
 
     The distance is the height of the lowest point of the shape.
@@ -427,16 +432,10 @@ def distance_to_half_space(shapes, i, A, B, points):
         A[2] * x + A[5] * y + A[8] * z,
     )
     radius = 0.0
-    if int(shapes[i, SHAPE_KIND]) == HEIGHT_FIELD:
-        px, py, pz = height_field_support(
-            points,
-            (int(shapes[i, SHAPE_SIZE]), int(shapes[i, SHAPE_SIZE + 1]), int(shapes[i, SHAPE_SIZE + 2])),
-            local_x,
-            local_y,
-            local_z,
-        )
+    if shape.kind == HEIGHT_FIELD:
+        px, py, pz = height_field_support(points, field_of(shape), local_x, local_y, local_z)
     else:
-        core, radius = shape_core(shapes, i)
+        core, radius = shape_core(shape)
         px, py, pz = support_point(core, points, local_x, local_y, local_z)
     px, py, pz = to_world_vector(A, px, py, pz)
     px, py, pz = px + A[9] + radius * x, py + A[10] + radius * y, pz + A[11] + radius * z
@@ -481,23 +480,23 @@ def cylinder_sphere(radius, half_length, A, sphere_radius, B):
 
 
 @subroutine
-def shape_distance(shapes, i, A, j, B, points):
-    """Return the distance result of the shapes i and j, whose world poses are A and B (12 numbers: R row by row, p).
+def shape_distance(shape_a, A, shape_b, B, points):
+    """Return the distance result of two shapes, whose world poses are A and B (12 numbers: R row by row, p).
 
     Returns:
         d, nx, ny, nz, ax, ay, az, bx, by, bz: see `collision_layout.py`; m, world frame.
     """
-    kind_a, kind_b = shapes[i, SHAPE_KIND], shapes[j, SHAPE_KIND]
+    kind_a, kind_b = shape_a.kind, shape_b.kind
     if kind_a > HALF_SPACE or kind_b > HALF_SPACE:
-        return convex_distance(shapes, i, A, j, B, points)
+        return convex_distance(shape_a, A, shape_b, B, points)
     # branches instead of nested calls: each called function is compiled again with each caller
     is_swapped = kind_a > kind_b
     if is_swapped:
-        i, A, j, B = j, B, i, A
+        shape_a, A, shape_b, B = shape_b, B, shape_a, A
         kind_a, kind_b = kind_b, kind_a
-    size_1, size_2, size_3 = shapes[j, SHAPE_SIZE], shapes[j, SHAPE_SIZE + 1], shapes[j, SHAPE_SIZE + 2]
+    size_1, size_2, size_3 = shape_sizes(shape_b)
     if kind_a == SPHERE:
-        radius = shapes[i, SHAPE_SIZE]
+        radius = shape_a.sizes[0]
         if kind_b == SPHERE:
             result = with_radii(point_point(A, B), radius, size_1)
         elif kind_b == CAPSULE:
@@ -507,7 +506,7 @@ def shape_distance(shapes, i, A, j, B, points):
         else:
             result = with_radii(point_half_space(A, B), radius, 0.0)
     elif kind_a == CAPSULE:
-        radius, half_length = shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1]
+        radius, half_length = shape_a.sizes[0], shape_a.sizes[1]
         if kind_b == CAPSULE:
             result = with_radii(segment_segment(A, half_length, B, size_2), radius, size_1)
         elif kind_b == BOX:
@@ -515,7 +514,7 @@ def shape_distance(shapes, i, A, j, B, points):
         else:
             result = with_radii(segment_half_space(A, half_length, B), radius, 0.0)
     elif kind_a == BOX:
-        half_extents = (shapes[i, SHAPE_SIZE], shapes[i, SHAPE_SIZE + 1], shapes[i, SHAPE_SIZE + 2])
+        half_extents = shape_sizes(shape_a)
         result = (
             box_box(A, half_extents, B, (size_1, size_2, size_3))
             if kind_b == BOX
@@ -527,18 +526,19 @@ def shape_distance(shapes, i, A, j, B, points):
 
 
 @kernel("void(f8[:,::1], f8[:,::1], f8[:,::1], i8[:,::1], f8[:,::1])", allocates=True)
-def pair_distances(shapes, points, X, pairs, out):
+def pair_distances(shape_rows, points, X, pairs, out):
     """Write the distance results of pairs of shapes into `out`.
 
     Args:
-        shapes: (n, 24) table of shapes, see `collision_layout.py`; only kinds and sizes are read.
+        shape_rows: (n, Shape.size) rows of `collision_layout.Shape`; only kinds and sizes are read.
         points: (m, 3) points of hulls and height fields.
         X: (n, 12) world poses of the shapes.
         pairs: (k, 2) indices of two shapes.
         out: (k, 10), written: d, the normal from the first shape to the second, a point on each surface.
     """
+    shapes = open_shapes(shape_rows)
     for k in range(pairs.shape[0]):
         i, j = pairs[k, 0], pairs[k, 1]
-        result = shape_distance(shapes, i, read_pose(X[i]), j, read_pose(X[j]), points)
+        result = shape_distance(shapes[i], read_pose(X[i]), shapes[j], read_pose(X[j]), points)
         for column in range(10):
             out[k, column] = result[column]

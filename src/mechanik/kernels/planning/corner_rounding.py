@@ -13,7 +13,6 @@ import numpy as np
 from ..compiler import kernel, subroutine
 from .motion_check import QUERY, QUERY_SCENE, is_free_configuration, write_row
 from .path_shortening import SAME_CONFIGURATION_DISTANCE, segment_length
-from .search_state import CHECK_COUNT
 
 CORNER_SHARES = (0.5, 0.35, 0.2, 0.1, 0.05)
 """Shares of the shorter adjacent segment that an arc replaces, tried in this order; the first free arc is used."""
@@ -73,8 +72,8 @@ def is_corner(previous_waypoint, corner, following_waypoint, previous_length, fo
 
 @kernel(f"i8({QUERY_SCENE}, f8[::1], f8, f8[:,::1], f8[:,::1], i8[::1])", calls=QUERY, allocates=True)
 def round_corners(
-    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
-    unit, step, x, out, state,
+    query, scene_ints, scene_floats, points, mode, clearance,
+    unit, step, x, out, check_count,
 ):  # fmt: skip
     """Write the waypoints of a path with arcs at its corners into `out`, and return their number.
 
@@ -85,10 +84,9 @@ def round_corners(
             depends on the chord of the arc.
         x: (n, nq) waypoints of the path.
         out: (m, nq) written; it needs space for a waypoint every ARC_SPACING and for MIN_ARC_PIECES + 1 at each corner.
-        state: (SEARCH_STATE_INTS,); its element CHECK_COUNT is increased.
+        check_count: (1,), increased by the number of collision checks.
     """
-    scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
-    check_count = np.zeros(1, np.int64)
+    scene = (scene_ints, scene_floats, points, mode, clearance)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
     q = np.empty((1, unit.shape[0]))
     samples_per_piece = max(1, math.ceil(ARC_SPACING / step - 1e-9))
@@ -149,5 +147,4 @@ def round_corners(
     if count > 1 and segment_length(out[count - 1], x[last_waypoint], unit) <= SAME_CONFIGURATION_DISTANCE:
         count -= 1
     write_row(out, count, x[last_waypoint])
-    state[CHECK_COUNT] += check_count[0]
     return count + 1

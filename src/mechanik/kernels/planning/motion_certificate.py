@@ -31,72 +31,67 @@ import math
 import numpy as np
 
 from ..compiler import kernel, subroutine
-from ..nodes import (
-    FIRST_Q,
-    IDENTITY_POSE,
-    NODE_KIND,
-    NODE_RATIO,
-    PARENT,
-    PRISMATIC,
-    REVOLUTE,
-    TRANSLATION,
-    child_pose,
-    read_pose,
-)
+from ..distance.collision_layout import open_scene
+from ..nodes import IDENTITY_POSE, PRISMATIC, REVOLUTE, TRANSLATION, child_pose, read_pose
+from ..tables import Record, number, records_opener
 from .motion_check import (
-    BODY_A,
-    BODY_B,
     BUDGET_SPENT,
-    CERTIFICATE_CHECKS,
-    COMMON_NODE,
     IN_COLLISION,
-    IS_CERTAIN,
     IS_FREE,
-    LAST_STRIDE,
     NOT_FINITE,
-    PAIR_ROW,
     QUERY,
     QUERY_TABLES,
-    SEGMENT,
-    SEGMENT_SHARE,
-    SMALLEST_DISTANCE,
-    SPHERE_CENTRE,
-    SPHERE_NODE,
-    SPHERE_RADIUS,
+    open_body_pairs,
+    open_certificate,
+    open_spheres,
 )
 
-BOUND_VELOCITY, BOUND_LEVER_VELOCITY, BOUND_ROTATION, BOUND_FLOATS = 0, 1, 2, 3
-"""Columns of `bounds`: v, d and t per unit of the segment parameter, which is 0 at the start and 1 at the end."""
+
+class MotionBound(Record):
+    """Bounds v, d and t per unit of the segment parameter, which is 0 at the start and 1 at the end.
+
+    Attributes:
+        velocity, lever_velocity, rotation: v, d and t.
+    """
+
+    velocity = number()
+    lever_velocity = number()
+    rotation = number()
+
+
+open_bounds = records_opener(MotionBound)
+BOUND_SIZE = MotionBound.size
 
 
 @subroutine
 def update_node_poses(nodes, q, poses):
     """Write the world poses of all nodes at q into `poses` (n, 12)."""
-    for i in range(nodes.shape[0]):
-        parent = int(nodes[i, PARENT])
-        X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q, False)
+    for i in range(poses.shape[0]):
+        node = nodes[i]
+        parent = node.parent
+        X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, node.values, q, False)
         for k in range(12):
             poses[i, k] = X[k]
 
 
 @subroutine
-def body_motion_bound(nodes, spheres, b, ancestor, rates, poses):
-    """Return v, d and t of body b relative to a node above it (-1: world).
+def body_motion_bound(nodes, sphere, ancestor, rates, poses):
+    """Return v, d and t of a body with a bounding sphere, relative to a node above it (-1: world).
 
     Args:
         rates: (nq,) rate of each element of q.
         poses: (n, 12) world poses of the nodes.
     """
-    node, radius = int(spheres[b, SPHERE_NODE]), spheres[b, SPHERE_RADIUS]
-    x, y, z = spheres[b, SPHERE_CENTRE], spheres[b, SPHERE_CENTRE + 1], spheres[b, SPHERE_CENTRE + 2]
+    node, radius = sphere.node, sphere.radius
+    x, y, z = sphere.centre[0], sphere.centre[1], sphere.centre[2]
     cx = poses[node, 9] + poses[node, 0] * x + poses[node, 1] * y + poses[node, 2] * z
     cy = poses[node, 10] + poses[node, 3] * x + poses[node, 4] * y + poses[node, 5] * z
     cz = poses[node, 11] + poses[node, 6] * x + poses[node, 7] * y + poses[node, 8] * z
     vx, vy, vz, wx, wy, wz, lever_velocity, rotation_rate = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     while node != ancestor:
-        kind, first_q = int(nodes[node, NODE_KIND]), int(nodes[node, FIRST_Q])
+        kind, first_q = nodes[node].kind, nodes[node].first_q
         if kind == REVOLUTE:
-            rate = nodes[node, NODE_RATIO] * rates[first_q]
+            rate = nodes[node].ratio * rates[first_q]
             ax, ay, az = rate * poses[node, 2], rate * poses[node, 5], rate * poses[node, 8]
             x, y, z = cx - poses[node, 9], cy - poses[node, 10], cz - poses[node, 11]
             ux, uy, uz = ay * z - az * y, az * x - ax * z, ax * y - ay * x
@@ -105,7 +100,7 @@ def body_motion_bound(nodes, spheres, b, ancestor, rates, poses):
             lever_velocity += math.sqrt(ux * ux + uy * uy + uz * uz) + abs(rate) * radius
             rotation_rate += abs(rate)
         elif kind == PRISMATIC:
-            rate = nodes[node, NODE_RATIO] * rates[first_q]
+            rate = nodes[node].ratio * rates[first_q]
             vx, vy, vz = vx + rate * poses[node, 2], vy + rate * poses[node, 5], vz + rate * poses[node, 8]
             lever_velocity += abs(rate)
         elif kind == TRANSLATION:
@@ -114,27 +109,32 @@ def body_motion_bound(nodes, spheres, b, ancestor, rates, poses):
             vy += poses[node, 3] * x + poses[node, 4] * y + poses[node, 5] * z
             vz += poses[node, 6] * x + poses[node, 7] * y + poses[node, 8] * z
             lever_velocity += math.sqrt(x * x + y * y + z * z)
-        node = int(nodes[node, PARENT])
+        node = nodes[node].parent
     speed = math.sqrt(vx * vx + vy * vy + vz * vz) + radius * math.sqrt(wx * wx + wy * wy + wz * wz)
     return speed, lever_velocity, rotation_rate
 
 
 @subroutine
-def pair_motion_bounds(nodes, spheres, body_pairs, rates, poses, out):
-    """Write the largest v, d and t of all pairs of bodies of each distance row into out (m, BOUND_FLOATS)."""
-    for row in range(out.shape[0]):
-        out[row, BOUND_VELOCITY], out[row, BOUND_LEVER_VELOCITY], out[row, BOUND_ROTATION] = 0.0, 0.0, 0.0
-    for k in range(body_pairs.shape[0]):
-        row = body_pairs[k, PAIR_ROW]
-        v, d, t = body_motion_bound(nodes, spheres, body_pairs[k, BODY_A], body_pairs[k, COMMON_NODE], rates, poses)
-        if body_pairs[k, BODY_B] >= 0:
-            v_b, d_b, t_b = body_motion_bound(
-                nodes, spheres, body_pairs[k, BODY_B], body_pairs[k, COMMON_NODE], rates, poses
-            )
+def pair_motion_bounds(nodes, sphere_rows, pair_rows, rates, poses, bound_rows):
+    """Write the largest v, d and t of all pairs of bodies of each distance row.
+
+    Args:
+        sphere_rows, pair_rows: `BoundingSphere` of each body, and the `BodyPair` records.
+        bound_rows: (m, MotionBound.size), written.
+    """
+    spheres, pairs, bounds = open_spheres(sphere_rows), open_body_pairs(pair_rows), open_bounds(bound_rows)
+    for row in range(bound_rows.shape[0]):
+        bounds[row].velocity, bounds[row].lever_velocity, bounds[row].rotation = 0.0, 0.0, 0.0
+    for k in range(pair_rows.shape[0]):
+        pair = pairs[k]
+        bound = bounds[pair.distance_row]
+        v, d, t = body_motion_bound(nodes, spheres[pair.body_a], pair.common_node, rates, poses)
+        if pair.body_b >= 0:
+            v_b, d_b, t_b = body_motion_bound(nodes, spheres[pair.body_b], pair.common_node, rates, poses)
             v, d, t = v + v_b, d + d_b, max(t, t_b)
-        out[row, BOUND_VELOCITY] = max(out[row, BOUND_VELOCITY], v)
-        out[row, BOUND_LEVER_VELOCITY] = max(out[row, BOUND_LEVER_VELOCITY], d)
-        out[row, BOUND_ROTATION] = max(out[row, BOUND_ROTATION], t)
+        bound.velocity = max(bound.velocity, v)
+        bound.lever_velocity = max(bound.lever_velocity, d)
+        bound.rotation = max(bound.rotation, t)
 
 
 @subroutine
@@ -163,6 +163,36 @@ def free_interval(v, d, t, margin):
     return s
 
 
+MIN_MOTION = 1e-6
+"""Lower bound (m) of `largest_motion`."""
+
+
+@subroutine
+def largest_motion(bound_rows, stride):
+    """Return the largest motion bound (m) of all distance rows after the parameter `stride`, or after 1 rad if less."""
+    bounds, max_motion = open_bounds(bound_rows), MIN_MOTION
+    for row in range(bound_rows.shape[0]):
+        bound = bounds[row]
+        valid_stride = min(stride, 1.0 / bound.rotation) if bound.rotation > 0.0 else stride
+        max_motion = max(max_motion, motion_bound(bound.velocity, bound.lever_velocity, bound.rotation, valid_stride))
+    return max_motion
+
+
+@subroutine
+def proven_half_width(bound_rows, distances, max_distance, required_distance):
+    """Return half the width of the interval about a sample in which no distance falls below `required_distance` (m).
+
+    Args:
+        distances: (m,) distance of each row at the sample, m.
+        max_distance: m; larger distances were not measured.
+    """
+    bounds, half_width = open_bounds(bound_rows), math.inf
+    for row in range(bound_rows.shape[0]):
+        bound, margin = bounds[row], min(distances[row], max_distance) - required_distance
+        half_width = min(half_width, free_interval(bound.velocity, bound.lever_velocity, bound.rotation, margin))
+    return half_width
+
+
 DISTANCE_ACCURACY = 0.01
 """Accuracy (m) of the smallest distance: the measured value exceeds the true minimum by at most this length or a
 quarter of the measured value, whichever is larger."""
@@ -185,16 +215,16 @@ def relevant_distance(clearance, smallest_distance):
     allocates=True,
 )
 def certify_path(
-    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, smallest_mode, all_pairs_mode,
-    spheres, body_pairs, q, unit, clearance, fine_step, min_interval, budget, state,
+    query, scene_ints, scene_floats, points, smallest_mode, all_pairs_mode,
+    sphere_rows, pair_rows, q, unit, clearance, fine_step, min_interval, budget, state_floats,
 ):  # fmt: skip
-    """Certify a path from the position in `state` on, or pause when the budget is used up; the next call continues.
+    """Certify a path from the position in its state on, or pause when the budget is used up; the next call continues.
 
     Args:
-        query .. partners: the collision query and its arguments before q, with one result row for each pair list.
+        query .. points: the collision query and its arguments before q, with one result row for each pair list.
         smallest_mode, all_pairs_mode: the modes QUERY_SMALLEST and QUERY_ALL_PAIRS of the query.
-        spheres: (b, SPHERE_FLOATS) bounding spheres of the bodies.
-        body_pairs: (c, BODY_PAIR_INTS) pairs of bodies.
+        sphere_rows: (b, BoundingSphere.size) bounding spheres of the bodies.
+        pair_rows: (c, BodyPair.size) pairs of bodies.
         q: (N, nq) waypoints.
         unit: (nq,) scale of each element of q.
         clearance: m.
@@ -202,25 +232,26 @@ def certify_path(
         min_interval: shortest half of a proven interval, in scaled units; where the proof is shorter, the path is
             uncertain.
         budget: number of samples after which the kernel pauses.
-        state: (CERTIFICATE_FLOATS,), updated: position and results, see `motion_check.py`.
+        state_floats: (CertificateState.size,), updated: position and results, see `motion_check.py`.
 
     Returns:
         NOT_FINITE; IN_COLLISION if a distance is below the clearance; IS_FREE; or BUDGET_SPENT.
     """
-    n, m = q.shape[1], pair_lists.shape[0]
-    sample, rates, poses = np.empty((1, n)), np.empty(n), np.empty((nodes.shape[0], 12))
-    bounds, distances, gradients = np.empty((m, BOUND_FLOATS)), np.empty((1, m)), np.empty((1, m, n))
+    scene, state = open_scene(scene_ints, scene_floats), open_certificate(state_floats)
+    n, m = q.shape[1], scene.pair_list_count
+    sample, rates, poses = np.empty((1, n)), np.empty(n), np.empty((scene.node_count, 12))
+    bound_rows, distances, gradients = np.empty((m, BOUND_SIZE)), np.empty((1, m)), np.empty((1, m, n))
     pair_count, pending_intervals = np.zeros(1, np.int64), np.empty((MAX_PENDING_INTERVALS, 2))
     remaining_sample_count = budget
-    while state[SEGMENT] < q.shape[0] - 1:
-        segment = int(state[SEGMENT])
+    while state.segment < q.shape[0] - 1:
+        segment = state.segment
         length = 0.0
         for i in range(n):
             rates[i] = q[segment + 1, i] - q[segment, i]
             length = max(length, abs(rates[i]) / unit[i])
         if not length < math.inf:
             return NOT_FINITE
-        pending_intervals[0, 0], pending_intervals[0, 1], pending_count = state[SEGMENT_SHARE], 1.0, 1
+        pending_intervals[0, 0], pending_intervals[0, 1], pending_count = state.finished_share, 1.0, 1
         while pending_count > 0:
             share_start, share_end = pending_intervals[pending_count - 1, 0], pending_intervals[pending_count - 1, 1]
             if share_start > share_end:
@@ -228,71 +259,45 @@ def certify_path(
                 continue
             if remaining_sample_count <= 0:
                 # the other pending intervals are after `share_start` and are examined again
-                state[SEGMENT_SHARE] = share_start
+                state.finished_share = share_start
                 return BUDGET_SPENT
             remaining_sample_count -= 1
-            state[CERTIFICATE_CHECKS] += 1.0
-            stride = state[LAST_STRIDE] / max(length, 1e-300)
+            state.check_count += 1
+            stride = state.last_stride / max(length, 1e-300)
             share = min(0.5 * (share_start + share_end), share_start + STRIDE_RATIO * stride)
             for i in range(n):
                 sample[0, i] = q[segment, i] + share * rates[i]
-            update_node_poses(nodes, sample[0], poses)
-            pair_motion_bounds(nodes, spheres, body_pairs, rates, poses, bounds)
-            if state[SMALLEST_DISTANCE] == math.inf:
-                if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, sample,
-                         smallest_mode, math.inf, distances, gradients, pair_count) < 0:  # fmt: skip
+            update_node_poses(scene.nodes, sample[0], poses)
+            pair_motion_bounds(scene.nodes, sphere_rows, pair_rows, rates, poses, bound_rows)
+            if state.smallest_distance == math.inf:
+                if query(scene_ints, scene_floats, points, sample, smallest_mode, math.inf, distances, gradients,
+                         pair_count) < 0:  # fmt: skip
                     return NOT_FINITE
-                state[SMALLEST_DISTANCE] = distances[0, 0]
+                state.smallest_distance = distances[0, 0]
             # a query with a larger `max_distance` is slower, so it is just large enough for twice the last stride
-            distance_threshold, max_motion = relevant_distance(clearance, state[SMALLEST_DISTANCE]), 1e-6
+            distance_threshold = relevant_distance(clearance, state.smallest_distance)
             target_stride = 2.0 * max(min(stride, share_end - share_start), min_interval / max(length, 1e-300))
-            for row in range(m):
-                valid_stride = (
-                    min(target_stride, 1.0 / bounds[row, BOUND_ROTATION])
-                    if bounds[row, BOUND_ROTATION] > 0.0
-                    else target_stride
-                )
-                max_motion = max(
-                    max_motion,
-                    motion_bound(
-                        bounds[row, BOUND_VELOCITY],
-                        bounds[row, BOUND_LEVER_VELOCITY],
-                        bounds[row, BOUND_ROTATION],
-                        valid_stride,
-                    ),
-                )
-            if query(nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, sample,
-                     all_pairs_mode, distance_threshold + max_motion, distances, gradients,
-                     pair_count) < 0:  # fmt: skip
+            max_motion = largest_motion(bound_rows, target_stride)
+            if query(scene_ints, scene_floats, points, sample, all_pairs_mode, distance_threshold + max_motion,
+                     distances, gradients, pair_count) < 0:  # fmt: skip
                 return NOT_FINITE
             for row in range(m):
                 if distances[0, row] < distance_threshold + max_motion:
-                    state[SMALLEST_DISTANCE] = min(state[SMALLEST_DISTANCE], distances[0, row])
-            if state[SMALLEST_DISTANCE] < clearance:
+                    state.smallest_distance = min(state.smallest_distance, distances[0, row])
+            if state.smallest_distance < clearance:
                 return IN_COLLISION
             max_measured_distance, distance_threshold = (
                 distance_threshold + max_motion,
-                relevant_distance(clearance, state[SMALLEST_DISTANCE]),
+                relevant_distance(clearance, state.smallest_distance),
             )
-            half_width = math.inf
-            for row in range(m):
-                margin = min(distances[0, row], max_measured_distance) - distance_threshold
-                half_width = min(
-                    half_width,
-                    free_interval(
-                        bounds[row, BOUND_VELOCITY],
-                        bounds[row, BOUND_LEVER_VELOCITY],
-                        bounds[row, BOUND_ROTATION],
-                        margin,
-                    ),
-                )
-            state[LAST_STRIDE] = (
+            half_width = proven_half_width(bound_rows, distances[0], max_measured_distance, distance_threshold)
+            state.last_stride = (
                 min(max(half_width * length, min_interval), math.pi) if half_width < math.inf else math.pi
             )
             half_width = min(half_width, 2.0)
             if half_width < 1.0 and half_width * length < min_interval:
-                state[IS_CERTAIN] = 0.0
-            if state[IS_CERTAIN] == 0.0:
+                state.is_certain = False
+            if not state.is_certain:
                 half_width = max(half_width, 0.5 * fine_step / max(length, 1e-300))
             # the unproven parts of the interval before and after the sample remain pending
             pending_intervals[pending_count - 1, 0] = share + half_width
@@ -304,6 +309,6 @@ def certify_path(
                     )
                     pending_count += 1
                 else:
-                    state[IS_CERTAIN] = 0.0
-        state[SEGMENT], state[SEGMENT_SHARE] = segment + 1.0, 0.0
+                    state.is_certain = False
+        state.segment, state.finished_share = segment + 1, 0.0
     return IS_FREE

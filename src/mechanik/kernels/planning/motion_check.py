@@ -1,35 +1,62 @@
-"""Collision checks of straight joint-space motions, and the layout of the tables of the motion certificate.
+"""Collision checks of straight joint-space motions, and the records of the motion certificate.
 
 A motion is sampled from coarse to fine, so that a collision is found early. The collision query, `query` of
 `distance/collision_query.py`, is passed as a function together with `scene`: its tables, the mode and the clearance. So
-the planning kernels are compiled without the query, do not depend on its layout, and never contain an outdated version
-of it.
+the planning kernels are compiled without the query and never contain an outdated version of it.
 """
 
 from __future__ import annotations
 
 from ..compiler import inline, subroutine
+from ..tables import Record, flag, integer, number, numbers, record_opener, records_opener
 
-# a row of `spheres` (b, 5): the node of a body; centre (in the node's frame) and radius of its bounding sphere, m
-SPHERE_NODE, SPHERE_CENTRE, SPHERE_RADIUS, SPHERE_FLOATS = 0, 1, 4, 5
 
-# a row of `body_pairs` (c, 4): the distance row, an index of the distances that the query measures; the two bodies (-1:
-# static); the lowest common ancestor node (-1: world). If a distance row has several pairs, its distance is the
-# smallest
-PAIR_ROW, BODY_A, BODY_B, COMMON_NODE, BODY_PAIR_INTS = 0, 1, 2, 3, 4
+class BoundingSphere(Record):
+    """Bounding sphere of a body: its node, centre (in the frame of the node) and radius, m."""
 
-SEGMENT, SEGMENT_SHARE, SMALLEST_DISTANCE, CERTIFICATE_CHECKS, IS_CERTAIN, LAST_STRIDE, CERTIFICATE_FLOATS = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-)
-"""State between two calls of `certify_path` (`motion_certificate.py`): the current segment, and its finished share; the
-smallest measured distance (m); the number of samples; 1 if the whole path so far is proven, else 0; half the length of
-the last proven interval, from `min_interval` to pi units (each element of q is divided by its scale, `unit`)."""
+    node = integer()
+    centre = numbers(3)
+    radius = number()
+
+
+class BodyPair(Record):
+    """A pair of bodies, integers. If a distance row has several pairs, its distance is the smallest.
+
+    Attributes:
+        distance_row: index of the distances that the query measures.
+        body_a, body_b: the bodies; body_b is -1 if it is static.
+        common_node: the lowest common ancestor node; -1 for the world.
+    """
+
+    distance_row = integer()
+    body_a = integer()
+    body_b = integer()
+    common_node = integer()
+
+
+class CertificateState(Record):
+    """State between two calls of `certify_path` (`motion_certificate.py`).
+
+    Attributes:
+        segment, finished_share: the current segment, and its finished share.
+        smallest_distance: smallest measured distance, m.
+        check_count: number of samples.
+        is_certain: whether the whole path so far is proven.
+        last_stride: half the length of the last proven interval, from `min_interval` to pi units (each element of q is
+            divided by its scale, `unit`).
+    """
+
+    segment = integer()
+    finished_share = number()
+    smallest_distance = number()
+    check_count = integer()
+    is_certain = flag()
+    last_stride = number()
+
+
+open_spheres = records_opener(BoundingSphere)
+open_body_pairs = records_opener(BodyPair)
+open_certificate = record_opener(CertificateState)
 
 NOT_FINITE, IN_COLLISION, IS_FREE, BUDGET_SPENT, TOO_MANY_WAYPOINTS = -1, 0, 1, 2, 3
 """Return values of the kernels `certify_path` (all but TOO_MANY_WAYPOINTS) and `spline_is_free` (IN_COLLISION, IS_FREE
@@ -38,8 +65,8 @@ or TOO_MANY_WAYPOINTS)."""
 
 QUERY = ("distance.collision_query:query",)
 """The collision query, bound as the first argument of the planning kernels."""
-QUERY_TABLES = "f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], b1[:,::1], i8[::1], i8[:,::1], i8[::1]"
-"""Types of the first nine arguments of the query."""
+QUERY_TABLES = "i8[::1], f8[::1], f8[:,::1]"
+"""Types of the first three arguments of the query: integers and floats of the scene, and points."""
 QUERY_SCENE = f"{QUERY_TABLES}, i8, f8"
 """Types of the arguments `scene` of the query: QUERY_TABLES, the mode QUERY_IS_FREE and the clearance (m)."""
 
@@ -61,24 +88,8 @@ def is_free_configuration(query, scene, q, work):
     """
     out, gradients, pair_count, check_count = work
     check_count[0] += 1
-    nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance = scene
-    query(
-        nodes,
-        shapes,
-        points,
-        bodies,
-        tree,
-        is_checked,
-        counts,
-        pair_lists,
-        partners,
-        q,
-        mode,
-        clearance,
-        out,
-        gradients,
-        pair_count,
-    )
+    scene_ints, scene_floats, points, mode, clearance = scene
+    query(scene_ints, scene_floats, points, q, mode, clearance, out, gradients, pair_count)
     return out[0, 0] == 1.0
 
 

@@ -13,13 +13,11 @@ import numpy as np
 from ..compiler import kernel, subroutine
 from .motion_check import QUERY, QUERY_SCENE, is_free_configuration, is_free_motion, write_row
 from .search_state import (
-    CHECK_COUNT,
     SEARCH_DONE,
     SEARCH_PAUSED,
-    SHORTCUTS_FAILED,
-    SHORTCUTS_TRIED,
-    SHORTENING_PHASE,
-    WAYPOINT_COUNT,
+    SHORTENED,
+    TRY_SHORTCUTS,
+    open_shortening,
     random_number,
 )
 
@@ -101,8 +99,8 @@ def replace_waypoints(x, count, i, j, a, b, unit):
 
 @kernel(f"i8({QUERY_SCENE}, f8[::1], f8, i8, i8, i8, i8, f8[:,::1], i8[::1])", calls=QUERY, allocates=True)
 def shorten_path(
-    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
-    unit, step, seed, max_shortcuts, max_failures, budget, x, state,
+    query, scene_ints, scene_floats, points, mode, clearance,
+    unit, step, seed, max_shortcuts, max_failures, budget, x, state_ints,
 ):  # fmt: skip
     """Shorten a path, or pause when the budget is used up; the next call continues.
 
@@ -115,24 +113,25 @@ def shorten_path(
         max_failures: number of consecutive failed shortcuts after which the search ends.
         budget: number of collision checks after which the kernel pauses.
         x: (n, nq) waypoints, with space for one more waypoint per tried shortcut; updated.
-        state: (SEARCH_STATE_INTS,), see `search_state.py`.
+        state_ints: (ShorteningState.size,), updated, see `search_state.py`.
 
     Returns:
         SEARCH_DONE or SEARCH_PAUSED.
     """
-    scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
+    scene = (scene_ints, scene_floats, points, mode, clearance)
+    state = open_shortening(state_ints)
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
-    nq, previous_check_count = unit.shape[0], state[CHECK_COUNT]
+    nq, previous_check_count = unit.shape[0], state.check_count
     q, a, b = np.empty((1, nq)), np.empty(nq), np.empty(nq)
-    while state[SHORTENING_PHASE] < 3 and check_count[0] < budget:
-        if state[SHORTENING_PHASE] != 1:
-            state[WAYPOINT_COUNT] = skip_waypoints(query, scene, x, state[WAYPOINT_COUNT], unit, step, q, work)
-            state[SHORTENING_PHASE] += 1
+    while state.phase < SHORTENED and check_count[0] < budget:
+        if state.phase != TRY_SHORTCUTS:
+            state.waypoint_count = skip_waypoints(query, scene, x, state.waypoint_count, unit, step, q, work)
+            state.phase += 1
             continue
-        count = state[WAYPOINT_COUNT]
-        if count < 3 or state[SHORTCUTS_TRIED] >= max_shortcuts or state[SHORTCUTS_FAILED] >= max_failures:
-            state[SHORTENING_PHASE] += 1
+        count = state.waypoint_count
+        if count < 3 or state.shortcut_count >= max_shortcuts or state.failure_count >= max_failures:
+            state.phase += 1
             continue
         path_length = 0.0
         for k in range(count - 1):
@@ -140,13 +139,13 @@ def shorten_path(
         start_length, end_length = path_length * random_number(seed, state), path_length * random_number(seed, state)
         start_length, end_length = min(start_length, end_length), max(start_length, end_length)
         i, j = segment_at(x, count, unit, start_length, a), segment_at(x, count, unit, end_length, b)
-        state[SHORTCUTS_TRIED] += 1
-        state[SHORTCUTS_FAILED] += 1
+        state.shortcut_count += 1
+        state.failure_count += 1
         if i == j or segment_length(a, b, unit) > MAX_LENGTH_RATIO * (end_length - start_length):
             continue
         write_row(q, 0, a)
         if is_free_configuration(query, scene, q, work) and is_free_motion(query, scene, a, b, unit, step, q, work):
-            state[WAYPOINT_COUNT] = replace_waypoints(x, count, i, j, a, b, unit)
-            state[SHORTCUTS_FAILED] = 0
-    state[CHECK_COUNT] = previous_check_count + check_count[0]
-    return SEARCH_DONE if state[SHORTENING_PHASE] == 3 else SEARCH_PAUSED
+            state.waypoint_count = replace_waypoints(x, count, i, j, a, b, unit)
+            state.failure_count = 0
+    state.check_count = previous_check_count + check_count[0]
+    return SEARCH_DONE if state.phase == SHORTENED else SEARCH_PAUSED

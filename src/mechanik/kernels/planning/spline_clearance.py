@@ -91,7 +91,7 @@ def deviation_from_segment(x, h, M, k, sample):
 
 @kernel(f"i8({QUERY_SCENE}, f8[:,::1], f8[::1], f8, f8, i8, i8, i8[::1])", calls=QUERY, allocates=True)
 def spline_is_free(
-    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
+    query, scene_ints, scene_floats, points, mode, clearance,
     q, unit, max_deviation, spacing, max_rounds, max_waypoints, check_count,
 ):  # fmt: skip
     """Check whether the spline through the waypoints q is free of collisions.
@@ -109,7 +109,7 @@ def spline_is_free(
     Returns:
         IN_COLLISION, IS_FREE, or TOO_MANY_WAYPOINTS if twice the number of waypoints exceeds `max_waypoints`.
     """
-    scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
+    scene = (scene_ints, scene_floats, points, mode, clearance)
     work = np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count
     n, count, sample = q.shape[1], q.shape[0], np.empty((1, q.shape[1]))
     x, refined_x = np.empty((2 * count + 64, n)), np.empty((2 * count + 64, n))

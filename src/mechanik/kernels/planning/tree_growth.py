@@ -16,13 +16,10 @@ import numpy as np
 from ..compiler import inline, kernel, subroutine
 from .motion_check import QUERY, QUERY_SCENE, is_free_motion
 from .search_state import (
-    CHECK_COUNT,
-    GROWTH_COUNT,
-    MEETING_NODE,
-    NODE_COUNT,
     SEARCH_DONE,
     SEARCH_FULL,
     SEARCH_PAUSED,
+    open_growth,
     random_number,
 )
 
@@ -82,9 +79,9 @@ def interpolate(start, x, share, out):
 @inline
 def add_node(side, parent, x, extension, configurations, parents, max_extensions, state):
     """Add a node to tree `side` and return its index."""
-    i = state[NODE_COUNT + side]
-    state[NODE_COUNT + side] += 1
-    state[GROWTH_COUNT + side] += 1
+    i = state.node_count[side]
+    state.node_count[side] += 1
+    state.growth_count[side] += 1
     for k in range(x.shape[0]):
         configurations[side, k, i] = x[k]
     parents[side, i], max_extensions[side, i] = parent, extension
@@ -97,14 +94,13 @@ def add_node(side, parent, x, extension, configurations, parents, max_extensions
     allocates=True,
 )
 def grow_trees(
-    query, nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance,
-    lower, upper, unit, step, seed, budget, configurations, parents, max_extensions, state,
+    query, scene_ints, scene_floats, points, mode, clearance,
+    lower, upper, unit, step, seed, budget, configurations, parents, max_extensions, state_ints,
 ):  # fmt: skip
     """Grow the trees until they are connected, the budget is used up or the arrays are full; the next call continues.
 
     Args:
-        query .. clearance: the collision query and the tables of its scene (`nodes` and `tree` belong to the scene, not
-            to the search), see `motion_check.py`.
+        query .. clearance: the collision query and its arguments, see `motion_check.py`.
         lower, upper: (nq,) bounds of the random samples.
         unit: (nq,) scale of each element of q.
         step: largest distance between the collision checks of a motion, in scaled units.
@@ -114,35 +110,36 @@ def grow_trees(
         parents: (2, n) index of the parent of each node (-1: none).
         max_extensions: (2, n) longest extension from each node, in scaled units; initially infinite for roots;
             shortened by failed extensions.
-        state: (SEARCH_STATE_INTS,), see `search_state.py`.
+        state_ints: (GrowthState.size,), updated, see `search_state.py`.
 
     Returns:
         SEARCH_DONE, SEARCH_PAUSED or SEARCH_FULL.
     """
-    scene = (nodes, shapes, points, bodies, tree, is_checked, counts, pair_lists, partners, mode, clearance)
+    scene = (scene_ints, scene_floats, points, mode, clearance)
+    state = open_growth(state_ints)
     check_count = np.zeros(1, np.int64)
     work = (np.empty((1, 1)), np.empty((0, 0, 0)), np.zeros(1, np.int64), check_count)
     nq, max_node_count = lower.shape[0], configurations.shape[2]
     q, sample, nearest_q, extension_end = np.empty((1, nq)), np.empty(nq), np.empty(nq), np.empty(nq)
     inverse_unit = 1.0 / unit
-    previous_check_count, compared_node_count, result = state[CHECK_COUNT], 0, SEARCH_PAUSED
+    previous_check_count, compared_node_count, result = state.check_count, 0, SEARCH_PAUSED
     while check_count[0] + compared_node_count // NODES_PER_CHECK < budget:
-        if max(state[NODE_COUNT], state[NODE_COUNT + 1]) >= max_node_count:
+        if max(state.node_count[0], state.node_count[1]) >= max_node_count:
             result = SEARCH_FULL
             break
-        shrink_ratio = 1.0 if state[CHECK_COUNT] < CHECKS_BEFORE_SHRINKING else EXTENSION_SHRINK_RATIO
-        side = 0 if state[GROWTH_COUNT] <= state[GROWTH_COUNT + 1] else 1
+        shrink_ratio = 1.0 if state.check_count < CHECKS_BEFORE_SHRINKING else EXTENSION_SHRINK_RATIO
+        side = 0 if state.growth_count[0] <= state.growth_count[1] else 1
         for k in range(nq):
             sample[k] = lower[k] + random_number(seed, state) * (upper[k] - lower[k])
         nearest_index, distance = nearest_node(
-            configurations[side], state[NODE_COUNT + side], sample, inverse_unit, nearest_q
+            configurations[side], state.node_count[side], sample, inverse_unit, nearest_q
         )
-        compared_node_count += state[NODE_COUNT + side]
+        compared_node_count += state.node_count[side]
         extension = min(MAX_EXTENSION, max_extensions[side, nearest_index])
         if distance > extension:
             interpolate(nearest_q, sample, extension / distance, sample)
         is_free = is_free_motion(query, scene, nearest_q, sample, unit, step, q, work)
-        state[CHECK_COUNT] = previous_check_count + check_count[0]
+        state.check_count = previous_check_count + check_count[0]
         if not is_free:
             max_extensions[side, nearest_index] = max(MIN_EXTENSION, shrink_ratio * extension)
             continue
@@ -150,19 +147,19 @@ def grow_trees(
         # the connect step: the other tree is extended towards the new node until a collision or a connection
         other_side = 1 - side
         other_index, distance = nearest_node(
-            configurations[other_side], state[NODE_COUNT + other_side], sample, inverse_unit, nearest_q
+            configurations[other_side], state.node_count[other_side], sample, inverse_unit, nearest_q
         )
-        compared_node_count += state[NODE_COUNT + other_side]
-        while state[NODE_COUNT + other_side] < max_node_count:
+        compared_node_count += state.node_count[other_side]
+        while state.node_count[other_side] < max_node_count:
             extension = min(MAX_EXTENSION, max_extensions[other_side, other_index])
             interpolate(nearest_q, sample, min(1.0, extension / distance) if distance > 0.0 else 1.0, extension_end)
             is_free = is_free_motion(query, scene, nearest_q, extension_end, unit, step, q, work)
-            state[CHECK_COUNT] = previous_check_count + check_count[0]
+            state.check_count = previous_check_count + check_count[0]
             if not is_free:
                 max_extensions[other_side, other_index] = max(MIN_EXTENSION, shrink_ratio * extension)
                 break
             if distance <= extension:
-                state[MEETING_NODE + side], state[MEETING_NODE + other_side] = new_index, other_index
+                state.meeting_node[side], state.meeting_node[other_side] = new_index, other_index
                 return SEARCH_DONE
             other_index, distance = (
                 add_node(

@@ -17,27 +17,18 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanik.collision import Collider
 from mechanik.collision.collision_tables import CollisionTables
 from mechanik.errors import NotFinite
-from mechanik.kernels.distance import collision_layout as at
-from mechanik.kernels.nodes import PARENT
+from mechanik.kernels.distance.collision_layout import ALL_STATIC, QUERY_ALL_PAIRS, QUERY_SMALLEST
 from mechanik.kernels.planning.motion_check import (
-    BODY_PAIR_INTS,
     BUDGET_SPENT,
-    CERTIFICATE_CHECKS,
-    CERTIFICATE_FLOATS,
     IN_COLLISION,
-    IS_CERTAIN,
-    LAST_STRIDE,
     NOT_FINITE,
-    SMALLEST_DISTANCE,
-    SPHERE_CENTRE,
-    SPHERE_FLOATS,
-    SPHERE_NODE,
-    SPHERE_RADIUS,
+    BodyPair,
+    BoundingSphere,
+    CertificateState,
 )
 from mechanik.motion.plan.planning_space import PlanningSpace
 from mechanik.spatial import inverse
@@ -133,17 +124,16 @@ class _MotionBounds:
         bodies = tables.collision_bodies[: tables.moving_count]
         self._links = [body.name for body in bodies]
         self._spheres: list[tuple[Array, float]] = []
-        for body, row in zip(bodies, tables.bodies, strict=False):
+        for body, record in zip(bodies, tables.scene.bodies, strict=False):
             # the centre in the table is in the frame of the node to which the body belongs
-            centre = np.append(row[at.BODY_CENTRE : at.BODY_CENTRE + 3], 1.0)
+            centre = np.append(record.centre, 1.0)
             p_link_centre: Array = (inverse(body.X_node_body) @ centre)[:3]
-            self._spheres.append((p_link_centre, float(row[at.BODY_RADIUS])))
+            self._spheres.append((p_link_centre, float(record.radius)))
         self._body_by_row = list[int]()
-        self._partners_by_row = list[npt.NDArray[np.int64]]()
-        for body_index, first_partner, count, _, row_count in tables.pair_lists.tolist():  # count -1: all static bodies
-            partners = tables.partners[first_partner : first_partner + max(0, count)]
-            self._body_by_row += [body_index] * row_count
-            self._partners_by_row += [partners] * row_count
+        self._partners_by_row = list[list[int]]()
+        for pair_list in tables.scene.pair_lists:
+            self._body_by_row += [pair_list.body] * pair_list.row_count
+            self._partners_by_row += [tables.partners(pair_list)] * pair_list.row_count
 
     def approach_bound(self, q: Array, steps: Array) -> Array:
         """Bound (N, m), in m, on how much each distance can decrease while the dofs move by `steps` from q.
@@ -198,44 +188,46 @@ def certify_path(space: PlanningSpace, q: Array, clearance: float, deadline: flo
     if collider is None or not space.is_euclidean or len(q) < 2:
         return certify_by_bisection(space, q, clearance, deadline)
     scene = _kernel_scene(collider._current_pairs().tables)
-    waypoints, state = np.ascontiguousarray(q), np.zeros(CERTIFICATE_FLOATS)
-    state[SMALLEST_DISTANCE], state[IS_CERTAIN], state[LAST_STRIDE] = np.inf, 1.0, FIRST_STRIDE
+    waypoints, state = np.ascontiguousarray(q), CertificateState.allocate()
+    state.smallest_distance, state.is_certain, state.last_stride = np.inf, True, FIRST_STRIDE
     while True:
         status = kernel.certify_path(
-            *scene, waypoints, space.unit, clearance, CERTIFY_STEP, MIN_INTERVAL, CHECKS_PER_CALL, state
+            *scene, waypoints, space.unit, clearance, CERTIFY_STEP, MIN_INTERVAL, CHECKS_PER_CALL, state.numbers
         )
         if status != BUDGET_SPENT:
             break
-        if state[CERTIFICATE_CHECKS] > MAX_CHECKS or time.perf_counter() > deadline:
-            state[IS_CERTAIN] = 0.0
-    space.check_count += int(state[CERTIFICATE_CHECKS])
+        if state.check_count > MAX_CHECKS or time.perf_counter() > deadline:
+            state.is_certain = False
+    space.check_count += state.check_count
     if status == NOT_FINITE:
         raise NotFinite(
             "a link pose is not finite although q is; check the lengths of the mechanism, one may be too large"
         )
     is_free = status != IN_COLLISION
-    return PathCertificate(is_free, is_free and bool(state[IS_CERTAIN] == 1.0), float(state[SMALLEST_DISTANCE]))
+    return PathCertificate(is_free, is_free and state.is_certain, float(state.smallest_distance))
 
 
 @lru_cache(maxsize=8)
 def _kernel_scene(tables: CollisionTables) -> tuple[Any, ...]:
     """Leading arguments of the kernel, from the collision tables to the pairs of bodies."""
-    pair_lists = tables.pair_lists.copy()
-    # one row for each pair list: the distance of its nearest pair
-    pair_lists[:, at.FIRST_PAIR_ROW], pair_lists[:, at.PAIR_ROWS] = np.arange(len(pair_lists)), 1
-    body_rows, spheres = tables.bodies[: tables.moving_count], np.empty((tables.moving_count, SPHERE_FLOATS))
-    spheres[:, SPHERE_NODE], spheres[:, SPHERE_RADIUS] = body_rows[:, at.BODY_NODE], body_rows[:, at.BODY_RADIUS]
-    spheres[:, SPHERE_CENTRE : SPHERE_CENTRE + 3] = body_rows[:, at.BODY_CENTRE : at.BODY_CENTRE + 3]
-    parents = tables.nodes[:, PARENT].astype(np.int64).tolist()
-    nodes = spheres[:, SPHERE_NODE].astype(np.int64).tolist()
-    pair_rows = list[tuple[int, int, int, int]]()
-    for row, (body, first_partner, count, *_) in enumerate(tables.pair_lists.tolist()):
-        if count < 0:  # all static bodies
-            pair_rows.append((row, body, -1, -1))
-        for partner in tables.partners[first_partner : first_partner + max(count, 0)].tolist():
-            pair_rows.append((row, body, partner, _common_ancestor(parents, nodes[body], nodes[partner])))
-    pairs = np.array(pair_rows, np.int64).reshape(-1, BODY_PAIR_INTS)
-    return (*tables.arrays[:7], pair_lists, tables.partners, at.QUERY_SMALLEST, at.QUERY_ALL_PAIRS, spheres, pairs)
+    scene = tables.scene
+    parents = [node.parent for node in scene.nodes]
+    spheres = BoundingSphere.allocate_rows(tables.moving_count)
+    for sphere, body in zip(spheres, scene.bodies, strict=False):
+        sphere.node, sphere.radius = body.node, body.radius
+        sphere.centre[:] = body.centre
+    body_pairs = list[tuple[int, int, int, int]]()
+    for row, pair_list in enumerate(scene.pair_lists):
+        a = pair_list.body
+        if pair_list.partner_count == ALL_STATIC:
+            body_pairs.append((row, a, -1, -1))
+        for b in tables.partners(pair_list):
+            body_pairs.append((row, a, b, _common_ancestor(parents, spheres[a].node, spheres[b].node)))
+    pairs = BodyPair.allocate_rows(len(body_pairs), np.int64)
+    for pair, values in zip(pairs, body_pairs, strict=True):
+        pair.set(*values)
+    arrays = tables.with_one_row_per_list().arrays
+    return (*arrays, QUERY_SMALLEST, QUERY_ALL_PAIRS, spheres.rows, pairs.rows)
 
 
 def _common_ancestor(parents: list[int], a: int, b: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mechanik.errors import MissingExtra
 from mechanik.kernels.planning.motion_check import IN_COLLISION, TOO_MANY_WAYPOINTS
-from mechanik.kernels.planning.search_state import CHECK_COUNT, SEARCH_DONE, SEARCH_STATE_INTS, WAYPOINT_COUNT
+from mechanik.kernels.planning.search_state import SEARCH_DONE, ShorteningState
 from mechanik.motion.follow import Path
 from mechanik.motion.plan.path_certificate import CERTIFY_STEP
 from mechanik.motion.plan.planning_space import PlanningSpace
@@ -233,15 +233,16 @@ def shortcut_in_kernel(space: PlanningSpace, q: Array, rng: np.random.Generator,
         return q[[0, -1]]
     waypoints = np.empty((len(q) + MAX_SHORTCUTS + 1, q.shape[1]))
     waypoints[: len(q)] = q
-    state = np.zeros(SEARCH_STATE_INTS, np.int64)
-    state[WAYPOINT_COUNT] = len(q)
+    state = ShorteningState.allocate(np.int64)
+    state.waypoint_count = len(q)
     seed, status = int(rng.integers(2**62)), -1
     while status != SEARCH_DONE and time.perf_counter() < deadline:
         status = shortcut_kernel.shorten_path(
-            *scene, space.unit, space.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, CHECKS_PER_CALL, waypoints, state
-        )
-    space.check_count += int(state[CHECK_COUNT])
-    return waypoints[: int(state[WAYPOINT_COUNT])]
+            *scene, space.unit, space.step, seed, MAX_SHORTCUTS, MAX_FAILED_SHORTCUTS, CHECKS_PER_CALL, waypoints,
+            state.numbers,
+        )  # fmt: skip
+    space.check_count += state.check_count
+    return waypoints[: state.waypoint_count]
 
 
 def round_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
@@ -254,9 +255,9 @@ def round_corners_in_kernel(space: PlanningSpace, q: Array) -> Array:
         return q
     length = float(np.abs(space.scaled_difference(q[:-1], q[1:])).max(axis=1).sum())
     out = np.empty((int(length / ARC_SPACING) + 6 * len(q), q.shape[1]))
-    state = np.zeros(SEARCH_STATE_INTS, np.int64)
-    count = corner_kernel.round_corners(*scene, space.unit, space.step, np.ascontiguousarray(q), out, state)
-    space.check_count += int(state[CHECK_COUNT])
+    check_count = np.zeros(1, np.int64)
+    count = corner_kernel.round_corners(*scene, space.unit, space.step, np.ascontiguousarray(q), out, check_count)
+    space.check_count += int(check_count[0])
     return out[:count]
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mechanik.closure.loop_system import LoopGroup, LoopSystem
 from mechanik.collision import Collider
 from mechanik.collision.collision_tables import CollisionTables, kernel
-from mechanik.kernels.distance import collision_layout as at
+from mechanik.kernels.distance.collision_layout import QUERY_IS_FREE
 from mechanik.model import Mechanism
 from mechanik.spatial.array import Array
 from mechanik.tiers import kernel_module
@@ -191,35 +191,24 @@ def collision_scene(collider: Collider, clearance: float, lower: Array, upper: A
     Pair lists are ordered by their collision frequency at random configurations between lower and upper (nq,).
     """
     tables = collider._current_pairs().tables
-    pair_lists = _pair_lists_by_frequency(tables, lower.tobytes(), upper.tobytes())
-    return (*tables.arrays[:7], pair_lists, tables.partners, at.QUERY_IS_FREE, clearance)
+    return (*_sorted_by_frequency(tables, lower.tobytes(), upper.tobytes()).arrays, QUERY_IS_FREE, clearance)
 
 
 @lru_cache(maxsize=8)
-def _pair_lists_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes) -> npt.NDArray[np.int64]:
-    """Pair lists (g, 5), those that collide most often first, because a check ends at the first collision.
+def _sorted_by_frequency(tables: CollisionTables, lower: bytes, upper: bytes) -> CollisionTables:
+    """Tables with the pair lists that collide most often first, because a check ends at the first collision.
 
     Args:
         lower, upper: limits (nq,) as bytes, which can be hashed.
     """
     q_min, q_max = np.frombuffer(lower), np.frombuffer(upper)
     q = q_min + (q_max - q_min) * np.random.default_rng(0).random((FREQUENCY_SAMPLES, len(q_min)))
-    out, collision_counts = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(len(tables.pair_lists))
+    out, collision_counts = np.empty((FREQUENCY_SAMPLES, 1)), np.zeros(tables.scene.pair_list_count)
     for k in range(len(collision_counts)):
-        pair_list = tables.pair_lists[k : k + 1]
-        kernel.query(
-            *tables.arrays[:7],
-            pair_list,
-            tables.partners,
-            q,
-            at.QUERY_IS_FREE,
-            0.0,
-            out,
-            np.empty((0, 0, 0)),
-            np.zeros(1, int),
-        )
+        arrays = tables.with_pair_lists([k]).arrays
+        kernel.query(*arrays, q, QUERY_IS_FREE, 0.0, out, np.empty((0, 0, 0)), np.zeros(1, int))
         collision_counts[k] = np.count_nonzero(out == 0.0)
-    return tables.pair_lists[np.argsort(-collision_counts, kind="stable")]
+    return tables.with_pair_lists(np.argsort(-collision_counts, kind="stable").tolist())
 
 
 SEARCH_CHECK_STEP = 0.06

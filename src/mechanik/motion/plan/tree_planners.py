@@ -13,14 +13,7 @@ import time
 import numpy as np
 
 from mechanik.errors import UnknownName
-from mechanik.kernels.planning.search_state import (
-    CHECK_COUNT,
-    MEETING_NODE,
-    NODE_COUNT,
-    SEARCH_DONE,
-    SEARCH_FULL,
-    SEARCH_STATE_INTS,
-)
+from mechanik.kernels.planning.search_state import SEARCH_DONE, SEARCH_FULL, GrowthState
 from mechanik.motion.plan.planning_space import Indices, PlanningSpace
 from mechanik.spatial import quaternion
 from mechanik.spatial.array import Array
@@ -66,18 +59,18 @@ def plan_rrt_connect(
     nodes = np.empty((2, len(start), capacity))
     parents, max_extensions = np.full((2, capacity), -1), np.full((2, capacity), np.inf)
     nodes[0, :, 0], nodes[1, :, : len(goals)] = start, roots.T
-    state = np.zeros(SEARCH_STATE_INTS, np.int64)
-    state[NODE_COUNT : NODE_COUNT + 2] = 1, len(goals)
+    state = GrowthState.allocate(np.int64)
+    state.node_count[:] = 1, len(goals)
     seed, budget = int(rng.integers(2**62)), FIRST_CHECK_BUDGET
     while True:
         call_start = time.perf_counter()
         if call_start > deadline:
             return None
-        checks_before = int(state[CHECK_COUNT])
+        checks_before = state.check_count
         status = tree_growth.grow_trees(
-            *scene, lower, upper, space.unit, space.step, seed, budget, nodes, parents, max_extensions, state
+            *scene, lower, upper, space.unit, space.step, seed, budget, nodes, parents, max_extensions, state.numbers
         )
-        space.check_count += int(state[CHECK_COUNT]) - checks_before
+        space.check_count += state.check_count - checks_before
         if status == SEARCH_DONE:
             break
         if status == SEARCH_FULL:
@@ -87,7 +80,7 @@ def plan_rrt_connect(
         else:
             budget = max(1, int(budget * min(4.0, KERNEL_SECONDS / max(1e-6, time.perf_counter() - call_start))))
     q_forward, q_backward = (
-        _path_to_root(nodes[side], parents[side], int(state[MEETING_NODE + side])) for side in (0, 1)
+        _path_to_root(nodes[side], parents[side], int(state.meeting_node[side])) for side in (0, 1)
     )
     q = np.concatenate([q_forward[::-1], q_backward])
     q[0], q[-1] = start, goals[np.abs(roots - q[-1]).max(axis=1).argmin()]
