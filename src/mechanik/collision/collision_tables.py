@@ -137,15 +137,15 @@ class CollisionTables:
         """
         capacity, measured_count = 64, np.zeros(1, np.int64) if measured_count is None else measured_count
         while True:
-            results = DistanceResult.allocate_rows(capacity)
+            results = np.empty((1, capacity, DistanceResult.size))
             count = int(
                 kernel.query(
-                    *self.arrays, q, QUERY_NEAR_PAIRS, max_distance, np.empty((0, 0)), results.rows[None],
+                    *self.arrays, q, QUERY_NEAR_PAIRS, max_distance, np.empty((0, 0)), results,
                     measured_count,
                 )
             )  # fmt: skip
             if count <= capacity:
-                return RecordArray(DistanceResult, results.rows[:count].reshape(-1))
+                return RecordArray(DistanceResult, results[0, :count].reshape(-1))
             capacity = count
 
     def with_body(self, body: CollisionBody) -> CollisionTables:

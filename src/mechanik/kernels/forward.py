@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import nodes as layout
 from .compiler import inline, kernel
 from .nodes import (
-    FIRST_V,
     IDENTITY_POSE,
-    NODE_KIND,
-    NODE_RATIO,
-    PARENT,
     PRISMATIC,
     REVOLUTE,
     SPHERICAL,
     TRANSLATION,
     child_pose,
     compose,
+    open_nodes,
     read_pose,
 )
-
-HAS_ONLY_SCALAR_JOINTS, Q_LENGTH = layout.HAS_ONLY_SCALAR_JOINTS, layout.Q_LENGTH
 
 
 @inline
@@ -51,11 +45,10 @@ def write_pose(out, X):
 
 
 @inline
-def chain_end_pose(nodes, q):
-    """Return the world pose of the last node of a chain; the parent of each node is the previous row, or the world."""
+def chain_end_pose(nodes, n, q):
+    """Return the world pose of the last of n nodes; the parent of each node is the one before, or the world."""
     X = IDENTITY_POSE
-    n = nodes.shape[0]
-    if nodes[n - 1, HAS_ONLY_SCALAR_JOINTS] == 1.0:
+    if nodes[n - 1].has_only_scalar_joints == 1:
         for i in range(n):
             X = child_pose(X, nodes[i], q, True)
     else:
@@ -65,50 +58,52 @@ def chain_end_pose(nodes, q):
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1])", nogil=False)
-def chain_pose(nodes, q, out):
+def chain_pose(node_rows, q, out):
     """Write the world pose of the end of a chain at q (nq,), rad or m, to out (4, 4).
 
     Returns:
         False if q or out has the wrong size, or if q or the pose is not finite.
     """
-    if q.shape[0] != nodes[nodes.shape[0] - 1, Q_LENGTH] or out.shape[0] != 4 or out.shape[1] != 4:
+    nodes, n = open_nodes(node_rows), node_rows.shape[0]
+    if q.shape[0] != nodes[n - 1].q_length or out.shape[0] != 4 or out.shape[1] != 4:
         return False
     if not is_finite_configuration(q):
         return False
-    X = chain_end_pose(nodes, q)
+    X = chain_end_pose(nodes, n, q)
     write_pose(out, X)
     return is_finite_pose(X)
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[:,:,::1])")
-def chain_poses(nodes, q, out):
+def chain_poses(node_rows, q, out):
     """Write the world poses of the end of a chain for q (N, nq) to out (N, 4, 4); False if any is not finite."""
-    is_finite = True
+    nodes, is_finite = open_nodes(node_rows), True
     for sample in range(q.shape[0]):
-        X = chain_end_pose(nodes, q[sample])
+        X = chain_end_pose(nodes, node_rows.shape[0], q[sample])
         write_pose(out[sample], X)
         is_finite &= is_finite_pose(X) and is_finite_configuration(q[sample])
     return is_finite
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,:,:,::1])", allocates=True)
-def tree_poses(nodes, ends, q, out):
+def tree_poses(node_rows, end_rows, q, out):
     """Write the world poses of L links for q (N, nq) to out (N, L, 4, 4); False if any value is not finite.
 
-    Each link is a fixed node of `ends` (L, 18), whose parent is a row of `nodes` or the world (-1).
+    Each link is a fixed node of `end_rows` (L, Node.size), whose parent is a row of `node_rows` or the world (-1).
     """
-    poses = np.empty((nodes.shape[0], 12))
+    nodes, ends = open_nodes(node_rows), open_nodes(end_rows)
+    poses = np.empty((node_rows.shape[0], 12))
     is_finite = True
     for sample in range(q.shape[0]):
         is_finite &= is_finite_configuration(q[sample])
-        for i in range(nodes.shape[0]):
-            parent = int(nodes[i, PARENT])
+        for i in range(node_rows.shape[0]):
+            parent = nodes[i].parent
             X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], q[sample], False)
             for k in range(12):
                 poses[i, k] = X[k]
-        for link in range(ends.shape[0]):
-            parent = int(ends[link, PARENT])
-            X = compose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, read_pose(ends[link]))
+        for link in range(end_rows.shape[0]):
+            end, parent = ends[link], ends[link].parent
+            X = compose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, read_pose(end.X_parent_joint))
             write_pose(out[sample, link], X)
             is_finite &= is_finite_pose(X)
     return is_finite
@@ -126,8 +121,8 @@ def add_rotation_column(J, column, x, y, z, ax, ay, az):
 
 
 @inline
-def fill_jacobian(nodes, point, q, J):
-    """Write the Jacobian (6, nv) of `point` (3,), given in the frame of the last node of a chain, to J.
+def fill_jacobian(nodes, n, point, q, J):
+    """Write the Jacobian (6, nv) of `point` (3,), given in the frame of the last of n nodes of a chain, to J.
 
     The rows are the linear and angular velocity in the world. Columns of dofs outside the chain are zero. The twists of
     all nodes are added at the world origin and then transformed to the point: linear += angular x point.
@@ -137,9 +132,10 @@ def fill_jacobian(nodes, point, q, J):
     """
     J[:, :] = 0.0
     X = IDENTITY_POSE
-    for i in range(nodes.shape[0]):
-        X = child_pose(X, nodes[i], q, False)
-        kind, column, ratio = int(nodes[i, NODE_KIND]), int(nodes[i, FIRST_V]), nodes[i, NODE_RATIO]
+    for i in range(n):
+        node = nodes[i]
+        X = child_pose(X, node, q, False)
+        kind, column, ratio = node.kind, node.first_v, node.ratio
         if kind == REVOLUTE:
             add_rotation_column(J, column, X[9], X[10], X[11], ratio * X[2], ratio * X[5], ratio * X[8])
         elif kind == PRISMATIC:
@@ -165,21 +161,22 @@ def fill_jacobian(nodes, point, q, J):
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[::1], f8[:,::1])", nogil=False)
-def chain_jacobian(nodes, point, q, out):
+def chain_jacobian(node_rows, point, q, out):
     """Write the world Jacobian of a point (3,), fixed to the end of a chain, to out (6, nv).
 
     Returns:
         False if q has the wrong size, or if q or the pose is not finite.
     """
-    if q.shape[0] != nodes[nodes.shape[0] - 1, Q_LENGTH] or not is_finite_configuration(q):
+    nodes, n = open_nodes(node_rows), node_rows.shape[0]
+    if q.shape[0] != nodes[n - 1].q_length or not is_finite_configuration(q):
         return False
-    return fill_jacobian(nodes, point, q, out)
+    return fill_jacobian(nodes, n, point, q, out)
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[:,::1], f8[:,:,::1])")
-def chain_jacobians(nodes, point, q, out):
+def chain_jacobians(node_rows, point, q, out):
     """Write the Jacobians of `chain_jacobian` for q (N, nq) to out (N, 6, nv); False if any is not finite."""
-    is_finite = True
+    nodes, n, is_finite = open_nodes(node_rows), node_rows.shape[0], True
     for sample in range(q.shape[0]):
-        is_finite &= fill_jacobian(nodes, point, q[sample], out[sample]) and is_finite_configuration(q[sample])
+        is_finite &= fill_jacobian(nodes, n, point, q[sample], out[sample]) and is_finite_configuration(q[sample])
     return is_finite

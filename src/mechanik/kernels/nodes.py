@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 from .compiler import inline
-from .tables import Record, integer, number, numbers
+from .tables import Record, integer, number, numbers, records_opener
 
 REVOLUTE, PRISMATIC, TRANSLATION, SPHERICAL, FIXED = 0, 1, 2, 3, 4
 """Node kinds: rotation about z; translation along z; translation xyz; unit quaternion wxyz; no motion."""
@@ -34,6 +34,8 @@ class Node(Record):
         parent: the parent node.
         kind: the kind of its motion.
         first_q, first_v: first indices of the joint in q and in v.
+        q_length, has_only_scalar_joints: of the fixed node that ends a chain, the length of q, and 1 if the chain has
+            no TRANSLATION or SPHERICAL node.
     """
 
     X_parent_joint = numbers(12)
@@ -43,14 +45,17 @@ class Node(Record):
     kind = integer()
     first_q = integer()
     first_v = integer()
+    q_length = first_q
+    has_only_scalar_joints = first_v
 
 
+open_nodes = records_opener(Node)
+"""Return the rows of an array of nodes (n, NODE_FLOATS) as records."""
 NODE_RATIO, NODE_OFFSET, PARENT = Node.ratio.offset, Node.offset.offset, Node.parent.offset
 NODE_KIND, FIRST_Q, FIRST_V, NODE_FLOATS = Node.kind.offset, Node.first_q.offset, Node.first_v.offset, Node.size
 """Columns of an array of nodes (n, NODE_FLOATS)."""
 
-Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = FIRST_Q, FIRST_V
-"""Entries of the fixed node that ends a chain: the length of q; 1 if the chain has no TRANSLATION or SPHERICAL node."""
+Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = Node.q_length.offset, Node.has_only_scalar_joints.offset
 
 INVERSE_PI = 1.0 / math.pi
 # the sum of these three numbers is pi; the first two have at most 33 bits, so their products with integers up to 2**20
@@ -146,14 +151,14 @@ def child_pose(X_world_parent, node, q, is_scalar):
     sets the sine s and the cosine c of the joint angle and the displacement d (m). TRANSLATION and SPHERICAL nodes are
     rare and come last; the compiler removes them if `is_scalar` is the constant True.
     """
-    kind, k = int(node[NODE_KIND]), int(node[FIRST_Q])
-    f0, f1, f2, f3, f4, f5, f6, f7, f8, x, y, z = read_pose(node)
+    kind, k = node.kind, node.first_q
+    f0, f1, f2, f3, f4, f5, f6, f7, f8, x, y, z = read_pose(node.X_parent_joint)
     if kind == REVOLUTE:
-        s, c = sincos(node[NODE_RATIO] * q[k] + node[NODE_OFFSET])
+        s, c = sincos(node.ratio * q[k] + node.offset)
         d = 0.0
     elif kind == PRISMATIC:
         s, c = 0.0, 1.0
-        d = node[NODE_RATIO] * q[k] + node[NODE_OFFSET]
+        d = node.ratio * q[k] + node.offset
     else:
         s, c = 0.0, 1.0
         d = 0.0

@@ -285,7 +285,7 @@ class ProblemTables(Tables):
     has_curvature = ints(column_count)  # whether second derivatives of a column are known: 0 no, 1 yes, 2 new sample
     remaining_row = ints(row_count)  # of each row, its index among the remaining rows; -1 if it is not among them
 
-    nodes = floats(node_count, Node.size)  # each row is a `Node`
+    nodes = float_records(Node, node_count)
     block_data = float_records(BlockData, block_count)
     term_factor = floats(term_count)  # motion of the node per unit of the column: scale times joint ratio
     masses = float_records(Mass, mass_count)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from .compiler import inline, subroutine
-from .nodes import IDENTITY_POSE, PARENT, child_pose, compose, read_pose
+from .nodes import IDENTITY_POSE, child_pose, compose, read_pose
 from .problem_layout import *
 from .problem_views import columns_of_block, jacobian_of_block, rows_of_block
 from .relative_pose import (
@@ -123,7 +123,7 @@ def update_node_poses(problem, x):
     """Write the world poses of all nodes at x to the table `poses`."""
     nodes, poses = problem.nodes, problem.poses
     for i in range(problem.node_count):
-        parent = int(nodes[i, PARENT])
+        parent = nodes[i].parent
         X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], x, False)
         for k in range(12):
             poses[i, k] = X[k]
@@ -285,7 +285,7 @@ def centre_of_mass_residual(problem, b, residual, J):
             moments[node, 3] += mass_share * pz
         cx, cy, cz = cx + mass_share * px, cy + mass_share * py, cz + mass_share * pz
     for i in range(problem.node_count - 1, -1, -1):
-        parent = int(problem.nodes[i, PARENT])
+        parent = problem.nodes[i].parent
         if parent >= 0:
             for k in range(4):
                 moments[parent, k] += moments[i, k]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mechanik.kernels.curvature import MAX_PROBED_COLUMNS
-from mechanik.kernels.nodes import PARENT, Node
+from mechanik.kernels.nodes import PARENT
 from mechanik.kernels.problem_layout import LOCKED, BlockData, ProblemTables, Slack
 from mechanik.kernels.tables import Ints, matrix_at
 from mechanik.model.configuration_space import Indices
@@ -318,7 +318,7 @@ class PackedProblem:
 
     def node_records(self) -> list[NodeRecord]:
         """Return a record of each node."""
-        return [node_record(Node(row)) for row in self.tables.nodes]
+        return [node_record(node) for node in self.tables.nodes]
 
     def block_records(self) -> list[BlockRecord]:
         """Return a record of each block."""
@@ -372,7 +372,7 @@ class PackedProblem:
     @property
     def node_table(self) -> Array:
         """Nodes for kernels, (nodes, 18), in the layout of `kernels/nodes.py`, as a view."""
-        return self.tables.nodes
+        return self.tables.nodes.rows
 
     @property
     def node_poses(self) -> Array:
@@ -462,9 +462,9 @@ def pack_problem(
         passive_count=len(passive_sphericals),
     )
 
-    nodes = tables.nodes
-    nodes[:] = tree.nodes[needed_nodes]
-    nodes[:, PARENT] = [node_of[int(node)] for node in nodes[:, PARENT]]
+    tables.nodes.rows[:] = tree.nodes[needed_nodes]
+    for node in tables.nodes:
+        node.parent = node_of[node.parent]
     _fill_columns(tables, tree, moving_v, blocks, banded_rows, length_unit, dof_weights)
     tables.elimination_order[:] = elimination_order
     for passive_joint, joint in zip(tables.passive_joints, passive_sphericals, strict=True):

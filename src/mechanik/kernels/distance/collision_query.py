@@ -94,7 +94,7 @@ def update_poses(scene, q, places):
     for i in range(scene.node_count):
         node, place = nodes[i], node_places[i]
         parent = node.parent
-        X = child_pose(read_pose(node_places[parent].X) if parent >= 0 else IDENTITY_POSE, node.values, q, False)
+        X = child_pose(read_pose(node_places[parent].X) if parent >= 0 else IDENTITY_POSE, node, q, False)
         for k in range(12):
             place.X[k] = X[k]
     for i in range(scene.moving_shape_count):

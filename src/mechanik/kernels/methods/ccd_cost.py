@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 
 from ..compiler import inline, subroutine
-from ..nodes import IDENTITY_POSE, PARENT, child_pose, read_pose
+from ..nodes import IDENTITY_POSE, child_pose, read_pose
 from ..problem_layout import *
 from ..problem_views import rows_of_block
 from ..residuals import world_frame
@@ -233,7 +233,7 @@ def update_poses_between(problem, x, first_node, end_node):
     """Write the world poses at x of the nodes from `first_node` to `end_node` (exclusive) to the table `poses`."""
     nodes, poses = problem.nodes, problem.poses
     for i in range(first_node, end_node):
-        parent = int(nodes[i, PARENT])
+        parent = nodes[i].parent
         X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], x, False)
         for k in range(12):
             poses[i, k] = X[k]

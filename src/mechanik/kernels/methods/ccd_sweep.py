@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from ..compiler import kernel, subroutine
-from ..nodes import FIRST_Q, NODE_KIND, NODE_RATIO, PARENT, PRISMATIC, REVOLUTE, SPHERICAL, TRANSLATION
+from ..nodes import PRISMATIC, REVOLUTE, SPHERICAL, TRANSLATION
 from ..problem_layout import *
 from ..problem_layout import LOCKED, MOVES_A, MOVES_B, open_problem
 from ..tables import matrix_at, vector_at
@@ -281,12 +281,12 @@ def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides
             i = block.node_b if is_B else block.node_a
             while i >= 0:
                 sides[i, b] |= MOVES_B if is_B else MOVES_A
-                i = int(problem.nodes[i, PARENT])
+                i = problem.nodes[i].parent
     joint_count = 0
     for k in range(n):
         i = k if is_from_base else n - 1 - k
         node = problem.nodes[i]
-        kind, first_q, ratio = int(node[NODE_KIND]), int(node[FIRST_Q]), node[NODE_RATIO]
+        kind, first_q, ratio = node.kind, node.first_q, node.ratio
         motion, dof_count = HINGE_MOTION if kind == REVOLUTE else SLIDER_MOTION, 1
         if kind == SPHERICAL:
             motion = SPHERICAL_MOTION
@@ -294,11 +294,11 @@ def list_sweep_joints(ints, floats, use_bits, cones, is_from_base, joints, sides
             dof_count = 3
         else:
             is_first, sharing_node_count = True, 0
-            for other_node in range(n):
-                row = problem.nodes[other_node]
-                if row[NODE_KIND] <= PRISMATIC and row[FIRST_Q] == first_q and row[NODE_RATIO] != 0.0:
+            for other_index in range(n):
+                other_node = problem.nodes[other_index]
+                if other_node.kind <= PRISMATIC and other_node.first_q == first_q and other_node.ratio != 0.0:
                     sharing_node_count += 1
-                    is_first &= (other_node >= i) if is_from_base else (other_node <= i)
+                    is_first &= (other_index >= i) if is_from_base else (other_index <= i)
             if not is_first or ratio == 0.0:
                 continue
             if sharing_node_count > 1:
@@ -340,7 +340,7 @@ def motion_range(problem, x, joint, options):
 
     The value and the motion are in rad or m.
     """
-    ratio, v = problem.nodes[joint[JOINT_NODE], NODE_RATIO], joint[JOINT_COLUMN]
+    ratio, v = problem.nodes[joint[JOINT_NODE]].ratio, joint[JOINT_COLUMN]
     value, max_motion = x[joint[JOINT_X]], options[OPTION_MAX_MOTION] * problem.scale[v] * abs(ratio)
     motion_to_lower, motion_to_upper = (problem.lower[v] - value) * ratio, (problem.upper[v] - value) * ratio
     return (

@@ -17,7 +17,7 @@ import numpy as np
 from mechanik.spatial.array import Array
 
 from ..compiler import inline, kernel
-from ..nodes import FIRST_Q, IDENTITY_POSE, NODE_KIND, PARENT, SPHERICAL, child_pose, compose, read_pose
+from ..nodes import IDENTITY_POSE, SPHERICAL, child_pose, compose, read_pose
 from ..problem_layout import open_problem
 from ..problem_views import rows_of_block
 from ..relative_pose import residual_of_kind, rotate_inverse, times_transposed, transposed_times
@@ -107,8 +107,8 @@ def difference_gradient(
         cost = half_squared_residual(problem, b, compose(read_pose(poses[i]), X_node_B) if i >= 0 else X_node_B)
         while i >= 0:
             node = nodes[i]
-            parent, is_spherical = int(node[PARENT]), int(node[NODE_KIND]) == SPHERICAL
-            first_q, value_count = int(node[FIRST_Q]), 4 if is_spherical else 1
+            parent, is_spherical = node.parent, node.kind == SPHERICAL
+            first_q, value_count = node.first_q, 4 if is_spherical else 1
             X_world_parent = read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE
             for axis in range(3):
                 v = columns[i, axis]

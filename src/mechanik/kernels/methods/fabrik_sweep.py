@@ -21,18 +21,17 @@ from mechanik.spatial.array import Array
 
 from ..compiler import inline, kernel, subroutine
 from ..nodes import (
-    FIRST_Q,
     IDENTITY_POSE,
-    NODE_KIND,
-    NODE_RATIO,
-    PARENT,
     PRISMATIC,
     REVOLUTE,
     SPHERICAL,
     TRANSLATION,
+    Node,
     child_pose,
+    open_nodes,
     read_pose,
 )
+from ..tables import RecordArray
 
 IndexArray = np.ndarray[Any, np.dtype[np.int64]]
 FlagArray = np.ndarray[Any, np.dtype[np.bool_]]
@@ -137,11 +136,13 @@ def angle_within_limits(value: float, reference: float, lower: float, upper: flo
 
 
 @subroutine
-def update_positions(nodes: Array, x: Array, point_node: IndexArray, point_local: Array, X: Array, p: Array) -> None:
+def update_positions(
+    nodes: RecordArray[Node], x: Array, point_node: IndexArray, point_local: Array, X: Array, p: Array
+) -> None:
     """Write the world poses of all nodes, X (n, 12), and all positions, p (n + P, 3), at the joint values x."""
-    n = nodes.shape[0]
+    n = X.shape[0]
     for i in range(n):
-        parent = int(nodes[i, PARENT])
+        parent = nodes[i].parent
         pose = child_pose(read_pose(X[parent]) if parent >= 0 else IDENTITY_POSE, nodes[i], x, False)
         for k in range(12):
             X[i, k] = pose[k]
@@ -175,7 +176,7 @@ def moved_position(p: Array, target: Array, t: int, i: int) -> tuple[float, ...]
 
 @subroutine
 def backward_reach(
-    nodes: Array,
+    node_count: int,
     first_effector: IndexArray,
     effectors: IndexArray,
     point_kind: IndexArray,
@@ -189,7 +190,7 @@ def backward_reach(
     A link with a pose goal moves rigidly to its target pose. Where several bones meet, the target is the weighted
     mean of their ends. A node without such effectors keeps its position.
     """
-    n = nodes.shape[0]
+    n = node_count
     for i in range(n - 1, -1, -1):
         sum_x = sum_y = sum_z = total_weight = 0.0
         count = 0
@@ -294,7 +295,7 @@ def sum_over_effectors(
     allocates=True,
 )
 def fabrik_sweep(
-    nodes: Array, x: Array, lower: Array, upper: Array, column: IndexArray, scale: Array, step: Array,
+    node_rows: Array, x: Array, lower: Array, upper: Array, column: IndexArray, scale: Array, step: Array,
     first_effector: IndexArray, effectors: IndexArray, point_node: IndexArray, point_kind: IndexArray,
     point_local: Array, weight: Array, target: Array, p: Array, X: Array, X_moved: Array, size: float,
     extra_generations: IndexArray,
@@ -302,7 +303,7 @@ def fabrik_sweep(
     """Move x by one iteration; write the steps of the columns into `step`, and return the largest absolute step.
 
     Args:
-        nodes: (n, NODE_FLOATS), the kinematic tree.
+        node_rows: (n, Node.size), the kinematic tree.
         x: joint values, updated.
         lower, upper, column: limits (rad or m) and column of each joint value; the column is -1 where the value may not
             change.
@@ -316,15 +317,16 @@ def fabrik_sweep(
         size: size of the mechanism, m.
         extra_generations: (n,), generations that a hinge uses after the first generation that gives it a direction.
     """
+    nodes, n = open_nodes(node_rows), node_rows.shape[0]
     update_positions(nodes, x, point_node, point_local, X, p)
-    backward_reach(nodes, first_effector, effectors, point_kind, weight, p, target)
+    backward_reach(n, first_effector, effectors, point_kind, weight, p, target)
     B, translation = np.empty((3, 3)), np.empty(3)
     step[:] = 0.0
-    for i in range(nodes.shape[0]):
-        parent, kind, k = int(nodes[i, PARENT]), int(nodes[i, NODE_KIND]), int(nodes[i, FIRST_Q])
-        ratio = nodes[i, NODE_RATIO]
+    for i in range(n):
+        node = nodes[i]
+        parent, kind, k, ratio = node.parent, node.kind, node.first_q, node.ratio
         X_world_parent = read_pose(X_moved[parent]) if parent >= 0 else IDENTITY_POSE
-        Y = child_pose(X_world_parent, nodes[i], x, False)
+        Y = child_pose(X_world_parent, node, x, False)
         count = sum_over_effectors(
             i, kind, Y, X, p, target, weight, point_kind, first_effector, effectors, MIN_OFFSET_RATIO * size,
             extra_generations[i], B, translation,
@@ -360,7 +362,7 @@ def fabrik_sweep(
                     value_change = translation[r] if kind == TRANSLATION else translation[2] / ratio
                     x[k + r] = min(max(previous_value + value_change, lower[k + r]), upper[k + r])
                 step[v] = (x[k + r] - previous_value) / scale[v]
-        Y = child_pose(X_world_parent, nodes[i], x, False)
+        Y = child_pose(X_world_parent, node, x, False)
         for r in range(12):
             X_moved[i, r] = Y[r]
     largest_step = 0.0
@@ -370,47 +372,46 @@ def fabrik_sweep(
 
 
 @inline
-def is_rotating(nodes: Array, i: int) -> bool:
+def is_rotating(node: Node) -> bool:
     """Return whether a node is a hinge or a spherical joint, the rotating joints."""
-    return nodes[i, NODE_KIND] == REVOLUTE or nodes[i, NODE_KIND] == SPHERICAL
+    return node.kind == REVOLUTE or node.kind == SPHERICAL
 
 
 @inline
-def parent_node(nodes: Array, point_node: IndexArray, t: int) -> int:
+def parent_node(nodes: RecordArray[Node], n: int, point_node: IndexArray, t: int) -> int:
     """Return the node above position t, the origin of a node or (t >= n) a point; -1 if there is none."""
-    n = nodes.shape[0]
-    return int(nodes[t, PARENT]) if t < n else int(point_node[t - n])
+    return nodes[t].parent if t < n else int(point_node[t - n])
 
 
 @kernel("void(f8[:,::1], i8[::1], i8[::1])")
-def count_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexArray) -> None:
+def count_effectors(node_rows: Array, point_node: IndexArray, first_effector: IndexArray) -> None:
     """Write into `first_effector` (n + 1,) the offset of each node's effectors in the list of all effectors."""
-    n = nodes.shape[0]
+    nodes, n = open_nodes(node_rows), node_rows.shape[0]
     for i in range(n + 1):
         first_effector[i] = 0
     for t in range(n + point_node.shape[0]):
-        if t >= n or is_rotating(nodes, t):
-            node = parent_node(nodes, point_node, t)
+        if t >= n or is_rotating(nodes[t]):
+            node = parent_node(nodes, n, point_node, t)
             while node >= 0:
                 first_effector[node + 1] += 1
-                node = int(nodes[node, PARENT])
+                node = nodes[node].parent
     for i in range(n):
         first_effector[i + 1] += first_effector[i]
 
 
 @kernel("void(f8[:,::1], i8[::1], i8[::1], i8[:,::1])", allocates=True)
-def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexArray, effectors: IndexArray) -> None:
+def list_effectors(node_rows: Array, point_node: IndexArray, first_effector: IndexArray, effectors: IndexArray) -> None:
     """List the effectors (position, generation) of all nodes, sorted by generation for each node.
 
     Those of node i are written to effectors[first_effector[i] : first_effector[i + 1]].
     """
-    n = nodes.shape[0]
+    nodes, n = open_nodes(node_rows), node_rows.shape[0]
     next_free_row = np.empty(n, np.int64)
     for i in range(n):
         next_free_row[i] = first_effector[i]
     for t in range(n + point_node.shape[0]):
-        if t >= n or is_rotating(nodes, t):
-            node, generation = parent_node(nodes, point_node, t), 0
+        if t >= n or is_rotating(nodes[t]):
+            node, generation = parent_node(nodes, n, point_node, t), 0
             while node >= 0:
                 k = next_free_row[node]
                 while k > first_effector[node] and effectors[k - 1, 1] > generation:
@@ -418,26 +419,26 @@ def list_effectors(nodes: Array, point_node: IndexArray, first_effector: IndexAr
                     k -= 1
                 effectors[k, 0], effectors[k, 1] = t, generation
                 next_free_row[node] += 1
-                if is_rotating(nodes, node):
+                if is_rotating(nodes[node]):
                     generation += 1
-                node = int(nodes[node, PARENT])
+                node = nodes[node].parent
 
 
 @kernel("void(f8[:,::1], f8[:,::1], b1[::1])")
-def find_planar_hinges(nodes: Array, X: Array, is_planar: FlagArray) -> None:
+def find_planar_hinges(node_rows: Array, X: Array, is_planar: FlagArray) -> None:
     """Write into `is_planar` (n,) whether a node is a hinge and all rotating joints below it are hinges parallel to it.
 
     `X` (n, 12) are the world poses of the nodes.
     """
-    n = nodes.shape[0]
+    nodes, n = open_nodes(node_rows), node_rows.shape[0]
     for i in range(n):
-        is_planar[i] = nodes[i, NODE_KIND] == REVOLUTE
+        is_planar[i] = nodes[i].kind == REVOLUTE
     for joint in range(n):
-        if not is_rotating(nodes, joint):
+        if not is_rotating(nodes[joint]):
             continue
-        node = int(nodes[joint, PARENT])
+        node = nodes[joint].parent
         while node >= 0:
             cosine = X[joint, 2] * X[node, 2] + X[joint, 5] * X[node, 5] + X[joint, 8] * X[node, 8]
-            if nodes[joint, NODE_KIND] != REVOLUTE or abs(cosine) <= 1.0 - PARALLEL_TOLERANCE:
+            if nodes[joint].kind != REVOLUTE or abs(cosine) <= 1.0 - PARALLEL_TOLERANCE:
                 is_planar[node] = False
-            node = int(nodes[node, PARENT])
+            node = nodes[node].parent

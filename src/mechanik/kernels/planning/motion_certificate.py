@@ -69,7 +69,7 @@ def update_node_poses(nodes, q, poses):
     for i in range(poses.shape[0]):
         node = nodes[i]
         parent = node.parent
-        X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, node.values, q, False)
+        X = child_pose(read_pose(poses[parent]) if parent >= 0 else IDENTITY_POSE, node, q, False)
         for k in range(12):
             poses[i, k] = X[k]
 
