@@ -8,20 +8,20 @@ from pathlib import Path
 import mechanik
 
 SOURCES = Path(mechanik.__file__).parent
-"""Packages and modules that know where a number is; all others use the names of fields."""
 TABLE_ACCESS = re.compile(
     r"\bpacked\.tables\b"  # the tables of a `PackedProblem`
     r"|\.(?:ints|floats)\["  # its arrays
     r"|\bimport .*\b(?:ProblemTables|open_problem|RecordArray|SearchState|SearchReport|StageReport)\b"
     r"|\bimport (?:problem_layout|state_layout|chain_layout)\b"
-    r"|\bimport .*\b(?:SceneTables|open_scene)\b"
-    r"|\.scene\.\w+\.(?:rows|column)\b"  # arrays of the tables of a collision scene
+    r"|\bSceneTables\b"  # the tables of a collision scene
+    r"|\.scene\.\w+\.(?:rows|column)\b"
     r"|\b[A-Z]\w+\.\w+\.offset\b"  # columns of rows of records
     r"|\bchain_layout import .*\b(?:Chain\w+|[A-Z_]+_FLOATS|workspace_size|table_size)\b"
     r"|problem\.tables\b"  # the tables of a `TrackingProblem`
     r"|\b(?:TrackingTables|TrackingOptions|open_tracking|import tracking_layout)\b"
 )
 PACKING_MODULES = "problem/", "kernels/", "motion/tracking/tracking_problem.py", "collision/collision_tables.py"
+"""Packages and modules that know where a number is; all others use the names of fields."""
 
 
 def test_no_other_file_indexes_packed_tables():
