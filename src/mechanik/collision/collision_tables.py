@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -172,7 +172,7 @@ class CollisionTables:
         rows = self.scene.pair_lists.rows[list(indices)]
         scene.pair_lists.rows[: len(rows)] = rows
         scene.pair_list_count = len(rows)
-        return replace(self, scene=SceneTables(scene.ints, scene.floats))
+        return replace(self, scene=SceneTables(scene.ints, scene.floats))  # views of `scene` have the previous length
 
     def with_one_row_per_list(self) -> CollisionTables:
         """Return the same tables with one result row for each pair list: the distance of its nearest pair."""
@@ -216,7 +216,7 @@ def build_collision_tables(
         static_body_count=len(static_bodies),
         box_count=max(0, 2 * (first_half_space - moving_shape_count) - 1),
         pair_list_count=len(pair_lists),
-        partner_count=sum(len(partners) for _, partners in pair_lists if partners is not None),
+        partner_count=sum(entry.partner_count for entry in pair_lists if entry.moving_partners is not None),
         nq=kinematics.space.nq,
     )
     scene.nodes.rows[:] = nodes
@@ -237,37 +237,38 @@ def build_collision_tables(
     return CollisionTables(scene, np.vstack(points), tuple(bodies))
 
 
-def _pair_lists(
-    static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]
-) -> list[tuple[tuple[int, int], list[int] | None]]:
-    """Return the pair lists: the moving body and the number of partners, and the moving partners or None.
+class _Partners(NamedTuple):
+    """A moving body, the number of its partners, and the partners if they move; None for all checked static bodies."""
 
-    First come the lists of each link with the bodies that do not move, whose moving partners are None, then the pairs
-    of links. Each pair of links has its own list; if there are more than MAX_SEPARATE_PAIRS pairs, all pairs with the
-    same first link share one list.
+    body: int
+    partner_count: int
+    moving_partners: list[int] | None
+
+
+def _pair_lists(static_pair_mask: Bools, pairs: Sequence[tuple[int, int]]) -> list[_Partners]:
+    """Return the pair lists.
+
+    First come the lists of each link with the bodies that do not move, then the pairs of links. Each pair of links has
+    its own list; if there are more than MAX_SEPARATE_PAIRS pairs, all pairs with the same first link share one list.
     """
-    pair_lists = list[tuple[tuple[int, int], list[int] | None]]()
-    for body, count in enumerate(static_pair_mask.sum(axis=1).tolist()):
-        if count:
-            pair_lists.append(((body, count), None))
+    counts = static_pair_mask.sum(axis=1).tolist()
+    pair_lists = [_Partners(body, count, None) for body, count in enumerate(counts) if count]
     partners_by_list: dict[tuple[int, int], list[int]] = {}
     for k, (a, b) in enumerate(pairs):
         partners_by_list.setdefault((a, k if len(pairs) <= MAX_SEPARATE_PAIRS else 0), []).append(b)
-    for (a, _), partners in partners_by_list.items():
-        pair_lists.append(((a, len(partners)), partners))
-    return pair_lists
+    return pair_lists + [_Partners(a, len(partners), partners) for (a, _), partners in partners_by_list.items()]
 
 
-def _write_pair_lists(scene: SceneTables, pair_lists: list[tuple[tuple[int, int], list[int] | None]]) -> None:
+def _write_pair_lists(scene: SceneTables, pair_lists: Sequence[_Partners]) -> None:
     first_partner, first_row = 0, 0
-    for row, ((body, count), partners) in zip(scene.pair_lists, pair_lists, strict=True):
-        row.body, row.partner_count = body, ALL_STATIC
-        if partners is not None:
-            row.first_partner, row.partner_count = first_partner, count
-            scene.partners[first_partner : first_partner + count] = partners
+    for record, (body, count, moving_partners) in zip(scene.pair_lists, pair_lists, strict=True):
+        record.body, record.partner_count = body, ALL_STATIC
+        if moving_partners is not None:
+            record.first_partner, record.partner_count = first_partner, count
+            scene.partners[first_partner : first_partner + count] = moving_partners
             first_partner += count
-        row.first_row, row.row_count = first_row, min(count, MAX_PAIR_ROWS)
-        first_row += row.row_count
+        record.first_row, record.row_count = first_row, min(count, MAX_PAIR_ROWS)
+        first_row += record.row_count
 
 
 def _nodes_above(nodes: Array, given_nodes: Iterable[int]) -> tuple[Array, dict[int, int]]:
