@@ -21,6 +21,7 @@ import numpy as np
 from mechanik.closure.driven_joints import DrivenJoints
 from mechanik.closure.loop_system import LoopSystem, Mask
 from mechanik.spatial.array import Array
+from mechanik.spatial.vector_math import has_positive_determinant
 
 RANK_TOLERANCE = 1e-7
 """Ratio to the largest singular value; smaller singular values count as zero."""
@@ -211,7 +212,7 @@ def have_same_orientation(a: ContinuationPoint, tangent_a: Array, b: Continuatio
         tangent_a, tangent_b: (n + 1,) unit tangents at `a` and `b`.
     """
     product = a.A.T @ b.A + np.outer(tangent_a, tangent_b)
-    return bool(np.linalg.slogdet(product)[0] > 0.0)
+    return bool(has_positive_determinant(product))
 
 
 def hermite(x: float, chord: Array, a: Array, b: Array) -> Array:

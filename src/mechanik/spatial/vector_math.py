@@ -48,6 +48,16 @@ def rotate_vector(R: Array, v: Array) -> Array:
     return np.einsum("...ij,...j->...i", R, v)
 
 
+def has_positive_determinant(M: Array) -> Array:
+    """Return the mask (...) of the matrices (..., n, n) with a determinant above zero.
+
+    NumPy computes determinants by logarithms, and would warn where a pivot of a singular matrix is zero.
+    """
+    with np.errstate(divide="ignore"):
+        sign, log_determinant = np.linalg.slogdet(M)
+    return np.asarray((sign > 0.0) & (log_determinant > -np.inf))
+
+
 def unit(v: Array, label: str) -> Array:
     """Scale vectors to unit length; raises `NotARotation` for a zero vector, with `label` as the subject."""
     # Division by the largest component prevents underflow and overflow of squares, such as those of 1e-200 and 1e200.

@@ -26,6 +26,7 @@ from mechanik.solver.search.constraint_system import (
     step_length,
 )
 from mechanik.spatial.array import Array
+from mechanik.spatial.vector_math import has_positive_determinant
 
 CURVE_SPACING = 0.02
 """Scaled units; approximate maximum distance between consecutive points of a curve after `densify`."""
@@ -213,7 +214,7 @@ def has_same_orientation(J_a: Array, t_a: Array, J_b: Array, t_b: Array) -> Mask
     whether the determinants of J stacked on t have the same sign.
     """
     product = np.swapaxes(J_a, -1, -2) @ J_b + t_a[:, :, None] * t_b[:, None, :]
-    return np.asarray(np.linalg.det(product) > 0.0)
+    return has_positive_determinant(product)
 
 
 def _normal_system(constraints: ConstraintSystem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
