@@ -12,7 +12,8 @@ import numpy as np
 
 from mechanik.errors import InvalidArgument, MechanikError, ShapeError, StructureError
 from mechanik.kernels.distance.collision_layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, HULL, SPHERE
-from mechanik.kernels.nodes import PARENT
+from mechanik.kernels.nodes import open_nodes
+from mechanik.model.kinematics import fixed_pose
 from mechanik.model.mechanism import Mechanism
 from mechanik.model.shapes import (
     Box,
@@ -26,7 +27,7 @@ from mechanik.model.shapes import (
     ShapeInstance,
     Sphere,
 )
-from mechanik.spatial import Pose, make_pose
+from mechanik.spatial import Pose
 from mechanik.spatial.array import Array, ArrayLike
 
 SIGNS = np.array(list(product((-1.0, 1.0), repeat=3)))
@@ -228,15 +229,13 @@ def link_bodies(mechanism: Mechanism, meshes: MeshMode) -> list[CollisionBody]:
         MissingExtra: a mesh needs the extra `collision`, which is not installed.
     """
     kinematics, bodies = mechanism.kinematics, list[CollisionBody]()
-    for (name, link), link_node in zip(mechanism.links.items(), kinematics.link_nodes, strict=True):
+    for (name, link), link_node in zip(mechanism.links.items(), open_nodes(kinematics.link_nodes), strict=True):
         if link.collisions:
-            node = int(link_node[PARENT])
+            node = link_node.parent
             kernel_shapes = _kernel_shapes(link.collisions, f"link {name!r}", meshes)
             if node >= 0 and any(shape.kind == HALF_SPACE for shape, _ in kernel_shapes):
                 raise ShapeError(f"link {name!r} moves and has a half-space; only bodies that do not move can have one")
-            bodies.append(
-                CollisionBody(name, node, make_pose(link_node[:9].reshape(3, 3), link_node[9:12]), kernel_shapes)
-            )
+            bodies.append(CollisionBody(name, node, fixed_pose(link_node), kernel_shapes))
     if not bodies:
         raise StructureError(
             f"no link of {mechanism.name or 'the mechanism'!r} has a collision shape; give links collisions, "

@@ -21,7 +21,7 @@ from mechanik.collision.collision_body import CollisionBody, MeshMode, Obstacle,
 from mechanik.collision.collision_tables import CollisionTables, build_collision_tables
 from mechanik.errors import InvalidArgument, ShapeError, StructureError, UnknownName
 from mechanik.kernels.distance.collision_layout import ALL_STATIC
-from mechanik.kernels.nodes import PARENT
+from mechanik.kernels.nodes import open_nodes
 from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.model.frame import Frame, Link
 from mechanik.model.mechanism import Mechanism
@@ -41,8 +41,8 @@ def link_nodes(mechanism: Mechanism) -> dict[str, int]:
 
     Links with the same node are welded together.
     """
-    rows = mechanism.kinematics.link_nodes
-    return {name: int(row[PARENT]) for name, row in zip(mechanism.links, rows, strict=True)}
+    nodes = open_nodes(mechanism.kinematics.link_nodes)
+    return {name: node.parent for name, node in zip(mechanism.links, nodes, strict=True)}
 
 
 def adjacent_pairs(mechanism: Mechanism, names: Iterable[str]) -> dict[Pair, str]:

@@ -50,12 +50,7 @@ class Node(Record):
 
 
 open_nodes = records_opener(Node)
-"""Return the rows of an array of nodes (n, NODE_FLOATS) as records."""
-NODE_RATIO, NODE_OFFSET, PARENT = Node.ratio.offset, Node.offset.offset, Node.parent.offset
-NODE_KIND, FIRST_Q, FIRST_V, NODE_FLOATS = Node.kind.offset, Node.first_q.offset, Node.first_v.offset, Node.size
-"""Columns of an array of nodes (n, NODE_FLOATS)."""
-
-Q_LENGTH, HAS_ONLY_SCALAR_JOINTS = Node.q_length.offset, Node.has_only_scalar_joints.offset
+"""Return the rows of an array of nodes (n, size of a `Node`) as records."""
 
 INVERSE_PI = 1.0 / math.pi
 # the sum of these three numbers is pi; the first two have at most 33 bits, so their products with integers up to 2**20

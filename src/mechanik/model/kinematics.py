@@ -16,14 +16,12 @@ import numpy as np
 from mechanik.errors import CouplingError, DoFError, NotFinite, ShapeError, StructureError, UnknownName
 from mechanik.kernels.nodes import (
     FIXED,
-    HAS_ONLY_SCALAR_JOINTS,
-    NODE_FLOATS,
-    NODE_KIND,
-    PARENT,
     PRISMATIC,
     REVOLUTE,
     SPHERICAL,
     TRANSLATION,
+    Node,
+    open_nodes,
 )
 from mechanik.model.configuration_space import ConfigurationSpace
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
@@ -185,12 +183,12 @@ def compile_kinematics(roots: Iterable[Frame], names: Mapping[Frame, str]) -> Ki
             nodes.add_joint(frame, *locations[frame]) if isinstance(frame, Joint) else locations[frame]
         )
 
-    node_rows = np.array(nodes.rows, dtype=np.float64).reshape(-1, NODE_FLOATS)
-    # the fixed node of a link has no indices in q and v; in their place kernels expect the length of q, and
-    # HAS_ONLY_SCALAR_JOINTS (see kernels/nodes.py), which is 0 here and set by `_path`
-    link_rows = np.array(
-        [_row(X, FIXED, space.nq, 0, node) for node, X in (locations[link] for link in links)], dtype=np.float64
-    ).reshape(-1, NODE_FLOATS)
+    node_rows = as_node_table(nodes.rows)
+    # the fixed node of a link has no indices in q and v; in their place kernels expect `Node.q_length` and
+    # `Node.has_only_scalar_joints`, which is 0 here and set by `_path`
+    link_rows = as_node_table(
+        [node_row(X, FIXED, space.nq, 0, parent=node) for node, X in (locations[link] for link in links)]
+    )
     return Kinematics(
         space=space,
         joint_indices=joint_indices,
@@ -207,7 +205,7 @@ class _Nodes:
 
     def __init__(self, joint_indices: Mapping[Joint, JointIndices]) -> None:
         self.joint_indices = joint_indices
-        self.rows: list[list[float]] = []
+        self.rows: list[Array] = []
 
     def add_joint(self, joint: Joint, node: int, X: Array) -> tuple[int, Array]:
         """Add the nodes of a joint at pose X relative to `node`; returns the node and pose of the joint's child."""
@@ -243,7 +241,7 @@ class _Nodes:
     def add_node(
         self, node: int, X: Array, kind: int, q: int, v: int, ratio: float = 1.0, offset: float = 0.0
     ) -> tuple[int, Array]:
-        self.rows.append(_row(X, kind, q, v, node, ratio, offset))
+        self.rows.append(node_row(X, kind, q, v, node, ratio, offset))
         return len(self.rows) - 1, np.eye(4)
 
 
@@ -304,16 +302,34 @@ def _configuration_layout(
 def _path(nodes: Array, link_row: Array) -> Array:
     """Return the rows of the nodes from the world to a link; the last row is `link_row`, the fixed node of the link."""
     path_nodes = [link_row]
-    while (node := int(path_nodes[-1][PARENT])) >= 0:
+    while (node := Node(path_nodes[-1]).parent) >= 0:
         path_nodes.append(nodes[node])
     path = np.array(path_nodes[::-1])
-    path[-1, HAS_ONLY_SCALAR_JOINTS] = not np.isin(path[:, NODE_KIND], (TRANSLATION, SPHERICAL)).any()
+    kinds = open_nodes(path).column(Node.kind)
+    Node(path[-1]).has_only_scalar_joints = not np.isin(kinds, (TRANSLATION, SPHERICAL)).any()
     return path
 
 
-def _row(X: Array, kind: int, q: int, v: int, parent: int, ratio: float = 1.0, offset: float = 0.0) -> list[float]:
-    """Return a node as a row; `q` and `v` are indices in q and in v."""
-    return [*X[:3, :3].ravel().tolist(), *X[:3, 3].tolist(), ratio, offset, parent, kind, q, v]
+def node_row(
+    X: Array, kind: int, first_q: int, first_v: int, parent: int = -1, ratio: float = 1.0, offset: float = 0.0
+) -> Array:
+    """Return a node with the fixed pose X (4, 4) as a row of a table of nodes; see `Node` for the other fields."""
+    node = Node.allocate()
+    node.X_parent_joint[:9], node.X_parent_joint[9:] = X[:3, :3].ravel(), X[:3, 3]
+    node.ratio, node.offset, node.parent, node.kind = ratio, offset, parent, kind
+    node.first_q, node.first_v = first_q, first_v
+    return node.values
+
+
+def as_node_table(rows: Sequence[Array]) -> Array:
+    """Return the table (n, size of a `Node`) of nodes that are given as rows."""
+    return np.array(rows, dtype=np.float64).reshape(-1, Node.size)
+
+
+def fixed_pose(node: Node) -> Array:
+    """Return the fixed pose of a node relative to its parent, (4, 4)."""
+    X = node.X_parent_joint
+    return make_pose(X[:9].reshape(3, 3), X[9:])
 
 
 JointValueMap = Mapping[str, float | Sequence[float] | Array]

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from mechanik.errors import InvalidArgument, StructureError
-from mechanik.kernels.nodes import FIRST_V
+from mechanik.kernels.nodes import Node, open_nodes
 from mechanik.model.frame import Frame, Link
 from mechanik.model.joint import Joint
 from mechanik.model.linearized_constraints import (
@@ -223,7 +223,8 @@ def _null_space_basis(A: Array, tolerance: float) -> Array:
 def _loop_columns(mechanism: Mechanism, system: LinearizedSystem) -> dict[Joint, list[int]]:
     """Return the joints of loops with their indices in v; leaders are excluded, since they move other joints too."""
     # the index of a leader in v occurs in its own node and in the nodes of its mimic joints
-    node_counts = np.bincount(mechanism.kinematics.nodes[:, FIRST_V].astype(np.int64), minlength=mechanism.nv)
+    first_v = open_nodes(mechanism.kinematics.nodes).column(Node.first_v)
+    node_counts = np.bincount(first_v.astype(np.int64), minlength=mechanism.nv)
     loop_dof_indices = {k for constraint in system.constraints for k in constraint.dof_indices}
     columns_by_joint: dict[Joint, list[int]] = {}
     for joint, indices in mechanism.kinematics.joint_indices.items():

@@ -13,20 +13,16 @@ import numpy as np
 
 from mechanik.errors import UnknownName
 from mechanik.kernels.nodes import (
-    FIRST_Q,
-    FIRST_V,
-    NODE_KIND,
-    NODE_OFFSET,
-    NODE_RATIO,
-    PARENT,
     PRISMATIC,
     SPHERICAL,
     TRANSLATION,
+    Node,
+    open_nodes,
 )
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS, DoF
 from mechanik.model.frame import Frame
 from mechanik.model.joint import Joint
-from mechanik.model.kinematics import JointIndices, Kinematics
+from mechanik.model.kinematics import JointIndices, Kinematics, fixed_pose
 from mechanik.model.mechanism import Mechanism
 from mechanik.spatial import apply, make_pose, quaternion, rotation
 from mechanik.spatial.array import Array
@@ -73,10 +69,9 @@ class NumpyKinematics:
         self.kinematics = kinematics
         self.X_world_nodes: list[Array] = []
         self.node_twists: list[list[tuple[int, Array]]] = []
-        for node in kinematics.nodes:
-            parent = int(node[PARENT])
-            X = make_pose(node[:9].reshape(3, 3), node[9:12])
-            X, twists = _move_node(X if parent < 0 else self.X_world_nodes[parent] @ X, node, q)
+        for node in open_nodes(kinematics.nodes):
+            X = fixed_pose(node)
+            X, twists = _move_node(X if node.parent < 0 else self.X_world_nodes[node.parent] @ X, node, q)
             self.X_world_nodes.append(X)
             self.node_twists.append(twists)
 
@@ -87,8 +82,8 @@ class NumpyKinematics:
             return LinkKinematics(np.eye(4), jacobian, frozenset())
         if link not in self.kinematics.links:
             raise UnknownName("link", link, self.kinematics.links)
-        link_node = self.kinematics.link_nodes[self.kinematics.links.index(link)]
-        node, X = int(link_node[PARENT]), make_pose(link_node[:9].reshape(3, 3), link_node[9:12])
+        link_node = Node(self.kinematics.link_nodes[self.kinematics.links.index(link)])
+        node, X = link_node.parent, fixed_pose(link_node)
         if node >= 0:
             X = self.X_world_nodes[node] @ X
         nodes: list[int] = []
@@ -96,7 +91,7 @@ class NumpyKinematics:
             nodes.append(node)
             for column, twist in self.node_twists[node]:
                 jacobian[:, column] += twist
-            node = int(self.kinematics.nodes[node][PARENT])
+            node = open_nodes(self.kinematics.nodes)[node].parent
         return LinkKinematics(X, jacobian, frozenset(nodes))
 
     def relative_dofs(self, link: LinkKinematics, other_link: LinkKinematics) -> frozenset[int]:
@@ -104,20 +99,20 @@ class NumpyKinematics:
         return frozenset(column for node in link.nodes ^ other_link.nodes for column, _ in self.node_twists[node])
 
 
-def _move_node(X: Array, node: Array, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
+def _move_node(X: Array, node: Node, q: Array) -> tuple[Array, list[tuple[int, Array]]]:
     """Move a node at q (nq,) from X, its world pose (4, 4) before its motion.
 
     Returns:
         The world pose of the moved node, and its indices in v, each with the twist (6,) at the world origin.
     """
-    kind, q_index, v_index = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
+    kind, q_index, v_index = node.kind, node.first_q, node.first_v
     if kind == TRANSLATION:
         X_moved = make_pose(X[:3, :3], apply(X, q[q_index : q_index + 3]))
         return X_moved, [(v_index + axis, np.r_[X[:3, axis], ZERO_VECTOR]) for axis in range(3)]
     if kind == SPHERICAL:
         X_moved = X @ make_pose(quaternion.to_matrix(quaternion.normalize(q[q_index : q_index + 4])), ZERO_VECTOR)
         return X_moved, [(v_index + axis, _twist_at_origin(X_moved[:3, axis], X_moved[:3, 3])) for axis in range(3)]
-    value, ratio = float(node[NODE_RATIO] * q[q_index] + node[NODE_OFFSET]), float(node[NODE_RATIO])
+    value, ratio = float(node.ratio * q[q_index] + node.offset), float(node.ratio)
     if kind == PRISMATIC:
         return make_pose(X[:3, :3], X[:3, 3] + value * X[:3, 2]), [(v_index, ratio * np.r_[X[:3, 2], ZERO_VECTOR])]
     X_moved = X @ make_pose(rotation.about_z(value), ZERO_VECTOR)

@@ -15,21 +15,15 @@ import numpy as np
 
 from mechanik.errors import NoClosedForm, StructureError
 from mechanik.kernels.nodes import (
-    FIRST_Q,
-    FIRST_V,
     FIXED,
-    HAS_ONLY_SCALAR_JOINTS,
-    NODE_FLOATS,
-    NODE_KIND,
-    NODE_OFFSET,
-    NODE_RATIO,
-    Q_LENGTH,
     REVOLUTE,
     SPHERICAL,
     TRANSLATION,
+    Node,
+    open_nodes,
 )
 from mechanik.model.configuration_space import Indices
-from mechanik.model.kinematics import Kinematics, forward
+from mechanik.model.kinematics import Kinematics, fixed_pose, forward, node_row
 from mechanik.spatial import inverse, make_pose, rotation
 from mechanik.spatial.array import Array
 from mechanik.spatial.vector_math import cross, length
@@ -174,21 +168,19 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
     X_base_node, X_axis_node = np.eye(4), np.eye(4)
     directions: list[Array] = []
     points: list[Array] = []
-    for row in _nodes_between(kinematics, link, base):
-        X_base_node = X_base_node @ _fixed_pose(row)
-        X_axis_node = X_axis_node @ _fixed_pose(row)
-        if row[NODE_KIND] == FIXED:
+    for node in open_nodes(_nodes_between(kinematics, link, base)):
+        X_base_node = X_base_node @ fixed_pose(node)
+        X_axis_node = X_axis_node @ fixed_pose(node)
+        kind, column = node.kind, node.first_q
+        if kind == FIXED:
             break
-        column = int(row[FIRST_Q])
         name = space.q_names[column]
-        if row[NODE_KIND] != REVOLUTE:
+        if kind != REVOLUTE:
             # `name` is the first entry of q of the node, such as "hip.qw" or "base.X"
-            joint_name = name.rpartition(".")[0] if row[NODE_KIND] in (SPHERICAL, TRANSLATION) else name
-            reason = {SPHERICAL: "is spherical", TRANSLATION: "has three translations"}.get(
-                int(row[NODE_KIND]), "is prismatic"
-            )
+            joint_name = name.rpartition(".")[0] if kind in (SPHERICAL, TRANSLATION) else name
+            reason = {SPHERICAL: "is spherical", TRANSLATION: "has three translations"}.get(kind, "is prismatic")
             raise NoClosedForm(f"joint {joint_name!r} {reason}: closed forms exist only for revolute joints")
-        if row[NODE_RATIO] != 1.0 or row[NODE_OFFSET] != 0.0 or column in columns:
+        if node.ratio != 1.0 or node.offset != 0.0 or column in columns:
             raise NoClosedForm(f"joint {name!r} is coupled to another joint: closed forms need independent joints")
         if space.lower[column] == space.upper[column]:
             X_joint = make_pose(rotation.about_z(space.lower[column]), np.zeros(3))
@@ -196,12 +188,12 @@ def screw_axes(kinematics: Kinematics, link: str, base: str | None = None) -> Sc
             continue
         directions.append(X_base_node[:3, 2])
         points.append(X_base_node[:3, 3])
-        rows.append(_row(X_axis_node, REVOLUTE, len(names), len(names)))
+        rows.append(node_row(X_axis_node, REVOLUTE, len(names), len(names), parent=0))
         names.append(name)
         columns.append(column)
         X_axis_node = np.eye(4)
-    end_row = _row(X_axis_node, FIXED, 0, 0)
-    end_row[Q_LENGTH], end_row[HAS_ONLY_SCALAR_JOINTS] = len(names), 1
+    end_row = node_row(X_axis_node, FIXED, 0, 0, parent=0)
+    Node(end_row).q_length, Node(end_row).has_only_scalar_joints = len(names), True
     return ScrewAxes(
         names=tuple(names),
         columns=np.array(columns, dtype=np.int64),
@@ -224,17 +216,7 @@ def _nodes_between(kinematics: Kinematics, link: str, base: str | None) -> Array
     if len(path) <= shared_count or not np.array_equal(base_path[:-1], path[:shared_count]):
         raise StructureError(f"link {base!r} is not an ancestor of {link!r}, so it cannot be the base of the chain")
     path = path[shared_count:]
-    X = inverse(_fixed_pose(base_path[-1])) @ _fixed_pose(path[0])
-    path[0, :9], path[0, 9:12] = X[:3, :3].ravel(), X[:3, 3]
+    first_node = Node(path[0])
+    X = inverse(fixed_pose(Node(base_path[-1]))) @ fixed_pose(first_node)
+    first_node.X_parent_joint[:9], first_node.X_parent_joint[9:] = X[:3, :3].ravel(), X[:3, 3]
     return path
-
-
-def _fixed_pose(row: Array) -> Array:
-    return make_pose(row[:9].reshape(3, 3), row[9:12])
-
-
-def _row(X: Array, kind: int, q: int, v: int) -> Array:
-    row = np.zeros(NODE_FLOATS)
-    row[:9], row[9:12] = X[:3, :3].ravel(), X[:3, 3]
-    row[NODE_RATIO], row[NODE_KIND], row[FIRST_Q], row[FIRST_V] = 1.0, kind, q, v
-    return row

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanik.errors import DoFError, ShapeError, StructureError, UnknownName
-from mechanik.kernels.nodes import FIRST_V, NODE_FLOATS, NODE_KIND, SPHERICAL, TRANSLATION
+from mechanik.kernels.nodes import SPHERICAL, TRANSLATION, Node
 from mechanik.model import Mechanism
 from mechanik.objectives.terrain import Terrain
 from mechanik.spatial import quaternion, rotation, translation
@@ -323,13 +323,13 @@ def _relative_dof_mask(mechanism: Mechanism, a: str | None, b: str | None) -> np
 
     The Jacobian columns of the other dofs are zero; computed, they would contain rounding errors.
     """
-    paths = [np.zeros((0, NODE_FLOATS)) if link is None else mechanism.kinematics.path(link)[:-1] for link in (a, b)]
+    paths = [np.zeros((0, Node.size)) if link is None else mechanism.kinematics.path(link)[:-1] for link in (a, b)]
     shared_count = 0
     while shared_count < min(map(len, paths)) and np.array_equal(paths[0][shared_count], paths[1][shared_count]):
         shared_count += 1
     mask = np.zeros(mechanism.nv, dtype=np.bool_)
     for node in [*paths[0][shared_count:], *paths[1][shared_count:]]:
-        first_v, size = int(node[FIRST_V]), 3 if node[NODE_KIND] in (TRANSLATION, SPHERICAL) else 1
+        first_v, size = Node(node).first_v, 3 if Node(node).kind in (TRANSLATION, SPHERICAL) else 1
         mask[first_v : first_v + size] = True
     return mask
 

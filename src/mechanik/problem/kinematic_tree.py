@@ -18,20 +18,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mechanik.kernels.nodes import (
-    FIRST_Q,
-    FIRST_V,
-    NODE_FLOATS,
-    NODE_KIND,
-    NODE_RATIO,
-    PARENT,
     PRISMATIC,
     REVOLUTE,
     SPHERICAL,
     TRANSLATION,
+    Node,
+    open_nodes,
 )
 from mechanik.model.dof import ROTATIONS, TRANSLATIONS
 from mechanik.model.joint import Joint
-from mechanik.model.kinematics import Z_TO_AXIS, Kinematics
+from mechanik.model.kinematics import Z_TO_AXIS, Kinematics, as_node_table, fixed_pose, node_row
 from mechanik.model.loop_closure import Closure
 from mechanik.model.mechanism import Mechanism
 from mechanik.objectives.relation import Relation, RelationKind
@@ -83,20 +79,20 @@ class KinematicTree:
         translations are at zero.
         """
         node_distances = np.zeros(len(self.nodes))
-        for i, row in enumerate(self.nodes):
-            node_distances[i] = np.linalg.norm(row[9:12]) + self._max_prismatic_displacement(row)
-            if row[PARENT] >= 0:
-                node_distances[i] += node_distances[int(row[PARENT])]
+        for i, node in enumerate(open_nodes(self.nodes)):
+            node_distances[i] = np.linalg.norm(node.X_parent_joint[9:]) + self._max_prismatic_displacement(node)
+            if node.parent >= 0:
+                node_distances[i] += node_distances[node.parent]
         frame_distances = [
             np.linalg.norm(X[:3, 3]) + (node_distances[node] if node >= 0 else 0.0) for node, X in self.frames.values()
         ]
         return float(max([0.0, *frame_distances]))
 
-    def _max_prismatic_displacement(self, row: Array) -> float:
-        if row[NODE_KIND] != PRISMATIC:
+    def _max_prismatic_displacement(self, node: Node) -> float:
+        if node.kind != PRISMATIC:
             return 0.0
-        k = int(row[FIRST_Q])
-        displacements = abs(np.array([self.lower[k], self.upper[k]]) * row[NODE_RATIO])
+        k = node.first_q
+        displacements = abs(np.array([self.lower[k], self.upper[k]]) * node.ratio)
         return float(np.max(displacements, where=np.isfinite(displacements), initial=0.0))
 
     def is_rotational(self, dof_name: str) -> bool:
@@ -108,9 +104,13 @@ class KinematicTree:
         k = self.x_of[dof_name]
         return float(self.lower[k]), float(self.upper[k])
 
-    def dofs_of(self, row: Array) -> list[tuple[int, int, bool]]:
-        """Return (index in v, axis of the node, whether it is a rotation) for each dof of a node, a row of `nodes`."""
-        kind, v = int(row[NODE_KIND]), int(row[FIRST_V])
+    def node(self, index: int) -> Node:
+        """Return a node by its index."""
+        return Node(self.nodes[index])
+
+    def dofs_of(self, node: int) -> list[tuple[int, int, bool]]:
+        """Return (index in v, axis of the node, whether it is a rotation) for each dof of the node with an index."""
+        kind, v = self.node(node).kind, self.node(node).first_v
         if kind in (TRANSLATION, SPHERICAL):
             return [(v + axis, axis, kind == SPHERICAL) for axis in range(3)]
         return [(v, 2, kind == REVOLUTE)]
@@ -121,7 +121,7 @@ class KinematicTree:
         nodes: list[int] = []
         while node >= 0:
             nodes.append(node)
-            node = int(self.nodes[node, PARENT])
+            node = self.node(node).parent
         return nodes[::-1]
 
 
@@ -131,8 +131,8 @@ def build_kinematic_tree(mechanism: Mechanism, closures_with_nodes: Iterable[Clo
     space = kinematics.space
     rows = [row.copy() for row in kinematics.nodes]
     frames: dict[str | None, tuple[int, Array]] = {None: (-1, np.eye(4))}
-    for name, link_node in zip(kinematics.links, kinematics.link_nodes, strict=True):
-        frames[name] = int(link_node[PARENT]), make_pose(link_node[:9].reshape(3, 3), link_node[9:12])
+    for name, link_node in zip(kinematics.links, open_nodes(kinematics.link_nodes), strict=True):
+        frames[name] = link_node.parent, fixed_pose(link_node)
     lower, upper = space.lower.tolist(), space.upper.tolist()
     v_of_x = [-1] * space.nq
     for k, v in zip(space.scalars_q.tolist(), space.scalars_v.tolist(), strict=True):
@@ -156,11 +156,8 @@ def build_kinematic_tree(mechanism: Mechanism, closures_with_nodes: Iterable[Clo
             if dof not in joint.dof:
                 continue
             X_axis = Z_TO_AXIS[dof.axis_index]
-            row = np.zeros(NODE_FLOATS)
-            row[:9], row[9:12] = (X @ X_axis)[:3, :3].ravel(), (X @ X_axis)[:3, 3]
-            row[NODE_RATIO], row[PARENT], row[NODE_KIND] = 1.0, node, REVOLUTE if dof.is_rotation else PRISMATIC
-            row[FIRST_Q], row[FIRST_V] = len(lower), len(rotates)
-            rows.append(row)
+            kind = REVOLUTE if dof.is_rotation else PRISMATIC
+            rows.append(node_row(X @ X_axis, kind, len(lower), len(rotates), parent=node))
             node, X = len(rows) - 1, X_axis.T
             x_of[name if len(joint.dof) == 1 else f"{name}.{dof.name}"] = len(lower)
             v_of_x.append(len(rotates))
@@ -170,7 +167,7 @@ def build_kinematic_tree(mechanism: Mechanism, closures_with_nodes: Iterable[Clo
             upper.append(dof_upper)
         frames[f"closing {name}"] = node, X @ X_joint_axes.T
     return KinematicTree(
-        nodes=np.array(rows, dtype=np.float64).reshape(-1, NODE_FLOATS),
+        nodes=as_node_table(rows),
         frames=frames,
         lower=np.array(lower, dtype=np.float64),
         upper=np.array(upper, dtype=np.float64),
@@ -238,11 +235,11 @@ def find_passive_sphericals(
             continue
         for side in ("a", "b"):
             node = tree.frames[relation.a if side == "a" else relation.b][0]
-            if node < 0 or tree.nodes[node, NODE_KIND] != SPHERICAL or relation_counts[node] != 1:
+            if node < 0 or tree.node(node).kind != SPHERICAL or relation_counts[node] != 1:
                 continue
             if node in tree.path(relation.b if side == "a" else relation.a):
                 continue  # an ancestor of both frames does not change their relative pose
-            x, v = int(tree.nodes[node, FIRST_Q]), int(tree.nodes[node, FIRST_V])
+            x, v = tree.node(node).first_q, tree.node(node).first_v
             if x not in x_with_targets and all(is_movable[v : v + 3]):
                 passive_sphericals[index] = _make_passive_spherical(tree, relation, side, node, x, v)
                 break
@@ -255,7 +252,7 @@ def add_spherical_frames(tree: KinematicTree, passive_sphericals: Mapping[int, P
     for joint in passive_sphericals.values():
         frames[_zero_rotation_frame(joint.node)] = (
             joint.parent_node,
-            make_pose(joint.R_parent_joint, tree.nodes[joint.node, 9:12]),
+            make_pose(joint.R_parent_joint, tree.node(joint.node).X_parent_joint[9:]),
         )
     return replace(tree, frames=frames)
 
@@ -274,9 +271,9 @@ def _make_passive_spherical(
     return PassiveSpherical(
         replace(relation, rows=WELD_ROWS[:3], a=a, b=b, X_a=X_a, X_b=X_b),
         node,
-        int(tree.nodes[node, PARENT]),
+        tree.node(node).parent,
         other_node,
-        tree.nodes[node, :9].reshape(3, 3),
+        tree.node(node).X_parent_joint[:9].reshape(3, 3),
         (X_node_other @ X_other_joint)[:3, :3],
         x,
         v,

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mechanik.kernels.curvature import MAX_PROBED_COLUMNS
-from mechanik.kernels.nodes import PARENT
 from mechanik.kernels.problem_layout import LOCKED, BlockData, ProblemTables, Slack
 from mechanik.kernels.tables import Ints, matrix_at
 from mechanik.model.configuration_space import Indices
@@ -519,7 +518,7 @@ def _ancestors(tree: KinematicTree, node: int) -> list[int]:
     ancestors: list[int] = []
     while node >= 0:
         ancestors.append(node)
-        node = int(tree.nodes[node, PARENT])
+        node = tree.node(node).parent
     return ancestors
 
 

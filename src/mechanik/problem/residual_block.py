@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from mechanik.kernels import problem_layout
-from mechanik.kernels.nodes import NODE_RATIO
 from mechanik.model.joint_constraint import term_scales
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.objectives.terrain import Terrain
@@ -147,9 +146,9 @@ class ResidualBlock:
         self.terms: list[tuple[int, int, int, bool, int, float]] = []  # v, node, axis, is rotation, side, ratio
         for node in sorted(moving_nodes):
             side = problem_layout.MOVES_A * (node in nodes_a) + problem_layout.MOVES_B * (node in nodes_b)
-            for v, axis, is_rotation in tree.dofs_of(tree.nodes[node]):
+            for v, axis, is_rotation in tree.dofs_of(node):
                 if active[v]:
-                    self.terms.append((v, node, axis, is_rotation, side, float(tree.nodes[node, NODE_RATIO])))
+                    self.terms.append((v, node, axis, is_rotation, side, float(tree.node(node).ratio)))
         self.v_indices = _complete_sphericals(tree, direct_v | {v for v, *_ in self.terms})
         self.has_spherical_joints = any(v in self.v_indices for _, v in tree.spherical_joints)
         self.is_length = relation.is_length

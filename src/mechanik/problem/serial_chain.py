@@ -19,17 +19,14 @@ import numpy as np
 from mechanik.kernels import chain_layout as layout
 from mechanik.kernels.chain_layout import ChainColumn, ChainHeader, ChainMotion
 from mechanik.kernels.nodes import (
-    FIRST_Q,
-    NODE_KIND,
-    NODE_OFFSET,
-    NODE_RATIO,
     PRISMATIC,
     REVOLUTE,
     SPHERICAL,
     TRANSLATION,
+    Node,
 )
 from mechanik.kernels.tables import RecordArray
-from mechanik.model.kinematics import Z_TO_AXIS
+from mechanik.model.kinematics import Z_TO_AXIS, fixed_pose
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem.kinematic_tree import KinematicTree
 from mechanik.spatial import inverse, make_pose, rotation
@@ -440,17 +437,16 @@ def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array]
     )
     shared_count = min(len(path_a), len(path_b)) if shared_count is None else shared_count
     fixed_transforms, motions = [np.eye(4)], list[JointMotion]()
-    if any(tree.nodes[node, NODE_KIND] == SPHERICAL for node in (*path_a[shared_count:], *path_b[shared_count:])):
+    if any(tree.node(node).kind == SPHERICAL for node in (*path_a[shared_count:], *path_b[shared_count:])):
         return fixed_transforms, motions
     X_a, X_b = tree.frames[relation.a][1], tree.frames[relation.b][1]
     fixed_transforms[-1] = inverse(X_a)
     for node in reversed(path_a[shared_count:]):
-        row = tree.nodes[node]
-        for X, motion in reversed(_joint_motions(row)):
+        for X, motion in reversed(_joint_motions(tree.node(node))):
             motions.append(JointMotion(motion.is_rotation, motion.q_index, -motion.ratio, -motion.offset))
             fixed_transforms.append(inverse(X))
     for node in path_b[shared_count:]:
-        for X, motion in _joint_motions(tree.nodes[node]):
+        for X, motion in _joint_motions(tree.node(node)):
             fixed_transforms[-1] = fixed_transforms[-1] @ X
             motions.append(motion)
             fixed_transforms.append(np.eye(4))
@@ -458,11 +454,11 @@ def _chain_between(tree: KinematicTree, relation: Relation) -> tuple[list[Array]
     return fixed_transforms, motions
 
 
-def _joint_motions(row: Array) -> list[tuple[Array, JointMotion]]:
+def _joint_motions(node: Node) -> list[tuple[Array, JointMotion]]:
     """Return the motions of a node about or along z, each with the fixed transform before it."""
-    X, q, kind = make_pose(row[:9].reshape(3, 3), row[9:12]), int(row[FIRST_Q]), int(row[NODE_KIND])
+    X, q, kind = fixed_pose(node), node.first_q, node.kind
     if kind in (REVOLUTE, PRISMATIC):
-        return [(X, JointMotion(kind == REVOLUTE, q, float(row[NODE_RATIO]), float(row[NODE_OFFSET])))]
+        return [(X, JointMotion(kind == REVOLUTE, q, float(node.ratio), float(node.offset)))]
     assert kind == TRANSLATION
     # three translations, each with its axis rotated onto z; the third is along z already
     return [

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mechanik.errors import LimitsError
-from mechanik.kernels.nodes import FIRST_Q, NODE_KIND, PRISMATIC, TRANSLATION
+from mechanik.kernels.nodes import PRISMATIC, TRANSLATION, open_nodes
 from mechanik.model import Joint, Mechanism
 from mechanik.model.linearized_constraints import joint_constraint_jacobian
 from mechanik.model.mobility import closure_jacobian
@@ -124,9 +124,9 @@ def check_bounded(mechanism: Mechanism, link: str, lower: Array, upper: Array, f
         LimitsError: if a translation of a joint between the root and the link is not limited on both sides.
     """
     fixed_indices, names = set(fixed_q_indices), mechanism.space.q_names
-    for node in mechanism.kinematics.path(link):
-        kind, first_q = int(node[NODE_KIND]), int(node[FIRST_Q])
-        translations = {PRISMATIC: [first_q], TRANSLATION: [first_q, first_q + 1, first_q + 2]}.get(kind, [])
+    for node in open_nodes(mechanism.kinematics.path(link)):
+        first_q = node.first_q
+        translations = {PRISMATIC: [first_q], TRANSLATION: [first_q, first_q + 1, first_q + 2]}.get(node.kind, [])
         unbounded_q = [
             k for k in translations if k not in fixed_indices and not (np.isfinite(lower[k]) and np.isfinite(upper[k]))
         ]

@@ -15,18 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mechanik.kernels.nodes import (
-    FIRST_Q,
-    FIRST_V,
     FIXED,
-    NODE_FLOATS,
-    NODE_KIND,
-    NODE_OFFSET,
-    NODE_RATIO,
     PRISMATIC,
     REVOLUTE,
     SPHERICAL,
+    Node,
 )
 from mechanik.model import Mechanism
+from mechanik.model.kinematics import fixed_pose
 from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import joint_base_frame
 from mechanik.objectives.joint_goals import JointObjective
@@ -199,7 +195,7 @@ def _sides(reach: _Reach, legs: list[_Leg]) -> list[tuple[float, float]]:
             finished.append(side.lengths())
             side = _Side()
         path_a, path_b = (
-            np.zeros((0, NODE_FLOATS)) if link is None else reach.mechanism.kinematics.path(link)
+            np.zeros((0, Node.size)) if link is None else reach.mechanism.kinematics.path(link)
             for link in (leg.a, leg.b)
         )
         shared_count = 0
@@ -208,26 +204,22 @@ def _sides(reach: _Reach, legs: list[_Leg]) -> list[tuple[float, float]]:
         ):
             shared_count += 1
         side.X = inverse(leg.X_a)
-        for node in path_a[shared_count:][::-1]:
+        for node in map(Node, path_a[shared_count:][::-1]):
             side = _pass_motion(reach, node, side, finished, -1.0)
-            side.X = side.X @ inverse(_fixed_pose(node))
-        for node in path_b[shared_count:]:
-            side.X = side.X @ _fixed_pose(node)
+            side.X = side.X @ inverse(fixed_pose(node))
+        for node in map(Node, path_b[shared_count:]):
+            side.X = side.X @ fixed_pose(node)
             side = _pass_motion(reach, node, side, finished, 1.0)
         side.X = side.X @ leg.X_b
     return [*finished, side.lengths()]
 
 
-def _fixed_pose(node: Array) -> Array:
-    return make_pose(node[:9].reshape(3, 3), node[9:12])
-
-
-def _pass_motion(reach: _Reach, node: Array, side: _Side, finished: list[tuple[float, float]], sign: float) -> _Side:
+def _pass_motion(reach: _Reach, node: Node, side: _Side, finished: list[tuple[float, float]], sign: float) -> _Side:
     """Add the motion of a node, or its inverse if `sign` is -1; return the side that continues."""
-    kind, first_q, first_v = int(node[NODE_KIND]), int(node[FIRST_Q]), int(node[FIRST_V])
+    kind, first_q, first_v = node.kind, node.first_q, node.first_v
     if kind == FIXED:
         return side
-    ratio, offset = float(node[NODE_RATIO]), float(node[NODE_OFFSET])
+    ratio, offset = float(node.ratio), float(node.offset)
     if kind in (REVOLUTE, SPHERICAL):
         if reach.moving_dofs[first_v]:
             finished.append(side.lengths())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mechanik.errors import NotARotation
 from mechanik.spatial.array import Array
@@ -48,7 +49,7 @@ def rotate_vector(R: Array, v: Array) -> Array:
     return np.einsum("...ij,...j->...i", R, v)
 
 
-def has_positive_determinant(M: Array) -> Array:
+def has_positive_determinant(M: Array) -> npt.NDArray[np.bool_]:
     """Return the mask (...) of the matrices (..., n, n) with a determinant above zero.
 
     NumPy computes determinants by logarithms, and would warn where a pivot of a singular matrix is zero.

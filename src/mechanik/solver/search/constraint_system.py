@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mechanik.kernels.nodes import FIRST_Q, NODE_KIND, NODE_RATIO, PRISMATIC, REVOLUTE
+from mechanik.kernels.nodes import PRISMATIC, REVOLUTE, Node, open_nodes
 from mechanik.model import Mechanism
 from mechanik.objectives import Objective
 from mechanik.objectives.constraint_relations import (
@@ -367,7 +367,9 @@ class ConstraintSystem:
         They are not the same if a joint target counts full revolutions, or if a mimic joint is prismatic or has
         a ratio that is not an integer. Joint constraints and custom objectives are not considered.
         """
-        nodes = self.mechanism.kinematics.nodes
+        nodes = open_nodes(self.mechanism.kinematics.nodes)
+        first_q, kinds, ratios = (nodes.column(field) for field in (Node.first_q, Node.kind, Node.ratio))
+        is_scalar = np.isin(kinds, (REVOLUTE, PRISMATIC))
         exact_names = {
             relation.dof_name
             for objective, relations in zip(self.objectives, self._relations, strict=True)
@@ -378,10 +380,10 @@ class ConstraintSystem:
         names = self.mechanism.space.q_names
         mask = np.zeros(len(self.moving_dofs), dtype=np.bool_)
         for k, column in enumerate(self.columns.tolist()):
-            joint_nodes = nodes[(nodes[:, FIRST_Q] == column) & np.isin(nodes[:, NODE_KIND], (REVOLUTE, PRISMATIC))]
+            is_of_joint = (first_q == column) & is_scalar
+            joint_ratios = ratios[is_of_joint]
             is_periodic = bool(
-                (joint_nodes[:, NODE_KIND] == REVOLUTE).all()
-                and (joint_nodes[:, NODE_RATIO] == np.round(joint_nodes[:, NODE_RATIO])).all()
+                (kinds[is_of_joint] == REVOLUTE).all() and (joint_ratios == np.round(joint_ratios)).all()
             )
             mask[k] = column >= 0 and is_periodic and self.unit[k] == 1.0 and names[column] not in exact_names
             mask[k] &= bool(self.mechanism.space.rotates[self.moving_dofs[k]])
