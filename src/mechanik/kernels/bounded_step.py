@@ -35,13 +35,15 @@ from .problem_layout import *
 BOUND_OVERSHOOT, BOUND_DISTANCE = 1e-13, 1e-9
 """Tolerances of bounds, rad or m. A step crosses a bound if it ends more than BOUND_OVERSHOOT outside. A value of x is
 on its bound if it is at most BOUND_DISTANCE inside. `shorten_to_bounds` permits BOUND_DISTANCE outside."""
+MIN_RELEASE_GRADIENT = 1e-12
+"""Model gradient up to which a column stays at its bound: a rounding error, since weighted residuals are of order 1."""
 
 
 @subroutine
 def update_active_bounds(problem, x):
     """Remove columns that have left their bound from the active set; return the number of columns that are not free.
 
-    A column has left its bound if its value is more than 1e-9 rad or m inside. The table `was_released` is cleared.
+    A column has left its bound if its value is more than BOUND_DISTANCE inside. The table `was_released` is cleared.
     """
     column_x, bound_state, lower, upper = problem.column_x, problem.bound_state, problem.lower, problem.upper
     active_count = 0
@@ -52,7 +54,9 @@ def update_active_bounds(problem, x):
             continue
         if side != LOCKED:
             value = x[column_x[v]]
-            if (side == ON_UPPER and value < upper[v] - 1e-9) or (side == ON_LOWER and value > lower[v] + 1e-9):
+            if (side == ON_UPPER and value < upper[v] - BOUND_DISTANCE) or (
+                side == ON_LOWER and value > lower[v] + BOUND_DISTANCE
+            ):
                 bound_state[v] = FREE
                 continue
         active_count += 1
@@ -114,7 +118,9 @@ def release_bounds(problem, n):
     for i in range(n):
         v = independent_column[i]
         side, gradient = bound_state[v], model_gradient[i]
-        points_inside = (side == ON_UPPER and gradient > 1e-12) or (side == ON_LOWER and gradient < -1e-12)
+        points_inside = (side == ON_UPPER and gradient > MIN_RELEASE_GRADIENT) or (
+            side == ON_LOWER and gradient < -MIN_RELEASE_GRADIENT
+        )
         if points_inside and was_released[v] == 0 and problem.lower[v] < problem.upper[v]:
             bound_state[v] = FREE
             was_released[v] = 1
@@ -177,21 +183,19 @@ def hold_at_bounds(problem, x):
 
 
 @subroutine
-def column_of_largest_multiplier(problem, n, min_multiplier):
-    """Return the column at a bound with the largest multiplier above `min_multiplier`; NO_INDEX if there is none.
+def column_with_steepest_release(problem, n, min_slope):
+    """Return the column at a bound whose release decreases the model fastest; NO_INDEX if none exceeds `min_slope`.
 
-    The multiplier of a column is its model gradient at an upper bound, and minus its model gradient at a lower bound.
-    Columns that were released before in this step are excluded.
+    The slope is the model gradient at an upper bound and minus this gradient at a lower bound: minus the Lagrange
+    multiplier of the bound. Columns that were released before in this step are excluded.
     """
     column = problem.runtime_zero + NO_INDEX
     for i in range(n):
         v = problem.independent_column[i]
         side, gradient = problem.bound_state[v], problem.model_gradient[i]
-        points_inside = (side == ON_UPPER and gradient > min_multiplier) or (
-            side == ON_LOWER and -gradient > min_multiplier
-        )
+        points_inside = (side == ON_UPPER and gradient > min_slope) or (side == ON_LOWER and -gradient > min_slope)
         if points_inside and problem.was_released[v] == 0 and problem.lower[v] < problem.upper[v]:
-            column, min_multiplier = v, abs(gradient)
+            column, min_slope = v, abs(gradient)
     return column
 
 
@@ -239,8 +243,12 @@ CURVATURE_DAMPING_RATIO = 1e-3
 """Factor on the damping of a step for which all second derivatives are known, while the relative damping is at most the
 option `start_damping`. A smaller factor gives nearly undamped Newton steps, which are rejected more often."""
 CURVATURE_UNKNOWN, CURVATURE_REQUESTED = 2.0, 3.0
-"""Values that `bounded_step` returns instead of a curvature: not all second derivatives are known; or there is no step
-yet, and second derivatives have to be probed first."""
+"""Special values of the number `curvature` that `bounded_step` returns. Its values are
+- 0 to 1: the smallest pivot of H, as a ratio to its largest diagonal entry. All second derivatives are known; H counts
+  as positive definite if the ratio is above PIVOT_TOLERANCE;
+- below 0: y'Hy along the unit direction y in the table `negative_curvature`;
+- CURVATURE_UNKNOWN: not all second derivatives were probed. This includes chains, although theirs are exact;
+- CURVATURE_REQUESTED: there is no step yet; second derivatives have to be probed first."""
 
 
 @subroutine
@@ -373,7 +381,7 @@ def bounded_step(
             elif released_column != NO_INDEX or solve_index == MAX_SOLVES + MAX_SINGLE_BOUND_SOLVES - 1:
                 break
             else:
-                released_column = column_of_largest_multiplier(problem, n, largest_free_gradient(problem, n))
+                released_column = column_with_steepest_release(problem, n, largest_free_gradient(problem, n))
                 if released_column == NO_INDEX:
                     break
                 released_side = bound_state[released_column]

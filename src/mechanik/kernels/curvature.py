@@ -252,7 +252,7 @@ def write_next_probe(problem, first_index, n):
 
 
 @subroutine
-def record_sample(problem, buffer, hard_end, soft_end, i, n):
+def record_probe(problem, buffer, hard_end, soft_end, i, n):
     """Write column i of W to `curvature`; `buffer` contains the residuals and Jacobians at the probe."""
     gradient, probe_gradient, S, reduced_step = (
         problem.lagrangian_gradient,

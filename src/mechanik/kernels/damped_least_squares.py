@@ -7,9 +7,9 @@ columns, with o = `offset` (`elimination.py`). The normal equations of this step
     H0 s = -A'e - damping Z'o,    H0 = A'A + damping (1 + Z'Z)
 
 `write_primal_matrix` copies H0 to H and fixes the columns of the active set, then `solve_ldlt` factorises H. H0 itself
-stays, for further solves with another active set. Instead of this primal form with one equation for each independent
-column, the dual form has one for each residual row (`linear_systems.py`). Indices such as `b` and `v` are explained in
-`problem_layout.py`.
+stays, for further solves with another active set, except as described in `solve_reduced_step`. Instead of this primal
+form with one equation for each independent column, the dual form has one for each residual row (`linear_systems.py`).
+Indices such as `b` and `v` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from .tables import matrix_at
 PRIMAL_FORM = -1
 """Value of `dual_row_count` that selects the primal form."""
 MIN_PIVOT_RATIO = 0.1
-"""Smallest pivot, as a ratio to the damping, if second derivatives are used. Smaller pivots are raised to it: a larger
-ratio shortens steps along directions of small curvature."""
+"""Smallest pivot, if second derivatives are used, as a ratio to the damping before CURVATURE_DAMPING_RATIO. Smaller
+pivots are raised to it: a larger ratio shortens steps along directions of small curvature."""
 
 
 @subroutine
@@ -240,8 +240,9 @@ def damp_dependent(problem, H0, v, damping):
 def solve_reduced_step(problem, x, n, active_count, dual_row_count, chain_block, uses_curvature, damping):
     """Write the step of the independent columns to `reduced_step`; columns at an active bound move to the bound.
 
-    If the matrix with second derivatives has a direction of negative curvature, the step is computed again without
-    second derivatives and with more damping.
+    If the matrix with second derivatives has a direction of negative curvature, S is subtracted from H0, `damping` is
+    added once more, and the step is computed again. This changes H0 for all further solves of this step, so the caller
+    passes `uses_curvature` = False from then on.
 
     Returns:
         The smallest pivot, as a ratio to the largest diagonal entry. If second derivatives make a pivot negative, the

@@ -7,8 +7,8 @@ since each further call is compiled again (compiling takes 23 s instead of 84 s)
 residuals that Python computes, or after a given number of iterations.
 
 Passive spherical joints, whose child is welded to another node, do not take part in the descent. The quaternion of such
-a joint is computed at the end of each call, from the poses of its parent node and of the welded node. Indices such as
-`v` and `k` are explained in `problem_layout.py`.
+a joint is computed at the end of each call that returns DONE or PAUSED, from the poses of its parent node and of the
+welded node. Indices such as `v` and `k` are explained in `problem_layout.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 
 from .bounded_step import CURVATURE_DAMPING_RATIO, CURVATURE_REQUESTED, apply_step, bounded_step
 from .compiler import kernel, subroutine
-from .curvature import record_sample, write_next_probe
-from .elimination import NO_INDEX
+from .curvature import record_probe, write_next_probe
+from .elimination import count_independent_columns
 from .problem_layout import *
 from .problem_views import rows_of_block
 from .relative_pose import IDENTITY_ROTATION, times, transposed_times
@@ -304,16 +304,6 @@ they would differ by 3e-9 rad. In 3,000 solves of gallery mechanisms (near, out 
 levels) the numbers of iterations with both values agree to 1 in 1,000."""
 
 
-@subroutine
-def count_independent_columns(problem):
-    """Return the number of independent columns."""
-    independent_count = problem.runtime_zero
-    for v in range(problem.column_count):
-        if problem.pivot_row[v] == NO_INDEX:
-            independent_count += 1
-    return independent_count
-
-
 @kernel("i8(i8[::1], f8[::1], f8[:,::1], f8[::1], f8[:,::1], f8[::1])")
 def search(ints, floats, target, q0, starts, q):
     """Descend from q0, then from each of `starts`, until a descent succeeds; write the best result to q.
@@ -352,8 +342,8 @@ def search(ints, floats, target, q0, starts, q):
         state.is_evaluated = False
         hard_end, soft_end = stages[stage].hard_end, stages[stage].soft_end
         if state.phase == PHASE_PROBING:
-            record_sample(problem, 1 - current_buffer, hard_end, soft_end, state.probed_column, state.independent_count)
-            state.probed_column += 1
+            record_probe(problem, 1 - current_buffer, hard_end, soft_end, state.probe_index, state.independent_count)
+            state.probe_index += 1
             action = NEXT_PROBE
         else:
             action = evaluate_trial(problem)
@@ -362,8 +352,8 @@ def search(ints, floats, target, q0, starts, q):
         independent_count = problem.runtime_zero
         while True:
             if action == NEXT_PROBE:
-                state.probed_column = write_next_probe(problem, state.probed_column, state.independent_count)
-                if state.probed_column < state.independent_count:
+                state.probe_index = write_next_probe(problem, state.probe_index, state.independent_count)
+                if state.probe_index < state.independent_count:
                     break
                 action, independent_count = NEXT_STEP, state.independent_count
             if action == NEXT_STAGE:
@@ -389,7 +379,7 @@ def search(ints, floats, target, q0, starts, q):
             state.has_moved, state.poses_are_current = False, False
             if curvature == CURVATURE_REQUESTED:
                 state.phase, state.uses_curvature, state.curvature_is_new = PHASE_PROBING, True, True
-                state.probed_column, state.independent_count = 0, count_independent_columns(problem)
+                state.probe_index, state.independent_count = 0, count_independent_columns(problem)
                 action = NEXT_PROBE
                 continue
             state.phase = PHASE_STEP

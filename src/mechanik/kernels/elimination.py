@@ -101,6 +101,16 @@ def eliminate(problem, stage, buffer, hard_end, stores_row_operations, is_newton
 
 
 @subroutine
+def count_independent_columns(problem):
+    """Return the number of independent columns, those without a pivot."""
+    independent_count = problem.runtime_zero
+    for v in range(problem.column_count):
+        if problem.pivot_row[v] == NO_INDEX:
+            independent_count += 1
+    return independent_count
+
+
+@subroutine
 def reduce_block(problem, stage, buffer, b, stores_row_operations):
     """Eliminate the rows of one block on the columns that no other hard block depends on."""
     block, bound_state, block_count = problem.blocks[b], problem.bound_state, problem.hard_block_count[stage]

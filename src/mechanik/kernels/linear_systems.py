@@ -29,7 +29,14 @@ import numpy as np
 from .compiler import inline, subroutine
 from .elimination import NO_INDEX
 from .problem_layout import *
-from .problem_views import columns_of_block, jacobian_of_block, null_space_row, rows_of_block, square_matrix
+from .problem_views import (
+    columns_of_block,
+    count_position_rows,
+    jacobian_of_block,
+    null_space_row,
+    rows_of_block,
+    square_matrix,
+)
 from .tables import matrix_at
 
 PIVOT_TOLERANCE = 1e-7
@@ -196,7 +203,7 @@ def clip_error(residual, mask, m, max_error, max_angle_error):
     `residual` begins with the m rows that the bits of `mask` select; `Block.row_mask` in `problem_layout.py` defines
     the two parts.
     """
-    position_row_count = (mask & 1) + (mask >> 1 & 1) + (mask >> 2 & 1)
+    position_row_count = count_position_rows(mask)
     position_square, rotation_square = 0.0, 0.0
     for r in range(m):
         if r < position_row_count:

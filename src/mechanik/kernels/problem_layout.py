@@ -13,14 +13,16 @@
 - stages: the blocks below `hard_end` of a stage are its hard constraints; the solver minimises the sum of squares of
   its soft residuals, the blocks from `hard_end` to `soft_end` - 1.
 
-Residuals are weighted; lengths are in length units of the mechanism. A residual with a band, an interval of values that
-count as zero, has a slack variable in x. The bounds of the slack are those of the band, the residual becomes
-weight * (value - slack), and the scale of the slack's column is 1 / weight, so that its derivative is -1.
+Residuals are weighted; those that are lengths are in length units of the mechanism, while x and poses are in m and rad.
+A residual with a band, an interval of values that count as zero, has a slack variable in x. The bounds of the slack are
+those of the band, the residual becomes weight * (value - slack), and the scale of the slack's column is 1 / weight, so
+that its derivative is -1.
 
 The kernels use these letters for indices: b block, r row (within its block or the problem), u column within a block, v
-column of the problem, k index in x, s stage, t term, i and k independent columns (`elimination.py`). m is the number of
-rows of a block (`width` is the number of its columns), n the number of independent columns. The residuals and the
-Jacobians have two buffers, 0 and 1: one for the accepted x and one for the trial.
+column of the problem, k index in x or a second independent column, s stage, t term, i independent column
+(`elimination.py`). m is the number of rows of a block (`width` is the number of its columns), n the number of
+independent columns. The residuals and the Jacobians have two buffers, 0 and 1: one for the accepted x and one for the
+trial.
 
 Tables of numbers for all rows, all columns of all blocks, or all Jacobians are flat; `problem_views.py` returns the
 part of one block as a vector or as a matrix. Matrices whose size is not known in advance are stored row by row in a
@@ -228,7 +230,7 @@ class ProblemTables(Tables):
     matrix), of the largest system matrix, and of the sparse null space. `chain_joint_count` is the number of joints of
     the chain with exact second derivatives (`curvature.py`), `coefficient_count` the number of coefficients of joint
     constraints and height fields, `passive_count` the number of passive spherical joints, whose quaternions are set
-    after the solve (`descent.py`).
+    at the end of calls (`descent.py`).
     """
 
     node_count = Size()
@@ -290,7 +292,7 @@ class ProblemTables(Tables):
     term_factor = floats(term_count)  # motion of the node per unit of the column: scale times joint ratio
     masses = float_records(Mass, mass_count)
     coefficients = floats(coefficient_count)  # of joint constraints and height fields
-    passive_joints = float_records(PassiveJoint, passive_count)  # aligned after the solve
+    passive_joints = float_records(PassiveJoint, passive_count)  # aligned at the end of calls
     weight = floats(row_count)
     scale = floats(column_count)  # change of x per unit of the column, rad or m
     lower = floats(column_count)  # bounds of x, rad or m

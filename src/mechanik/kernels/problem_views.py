@@ -44,6 +44,12 @@ def square_matrix(table: Floats, n: int) -> Floats:
 
 
 @inline
+def count_position_rows(row_mask: int) -> int:
+    """Return how many rows of a block belong to its position part (`Block.row_mask`); they come first."""
+    return (row_mask & 1) + (row_mask >> 1 & 1) + (row_mask >> 2 & 1)
+
+
+@inline
 def null_space_row(problem: ProblemTables, v: int) -> tuple[Ints, Floats]:
     """Return the row of the null space basis Z of a dependent column: independent indices, and nonzero entries.
 

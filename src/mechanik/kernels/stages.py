@@ -25,9 +25,10 @@ from .bounded_step import BOUND_DISTANCE, CURVATURE_UNKNOWN, SLOW_COST_RATIO
 from .compiler import subroutine
 from .curvature import MAX_PROBED_COLUMNS, count_free_columns, reset_curvature
 from .damped_least_squares import expand_step
+from .elimination import count_independent_columns
 from .linear_systems import PIVOT_TOLERANCE
 from .problem_layout import *
-from .problem_views import columns_of_block, jacobian_of_block, rows_of_block
+from .problem_views import columns_of_block, count_position_rows, jacobian_of_block, rows_of_block
 from .state_layout import *
 
 ROUNDING_COST_RATIO, ROUNDING_GRADIENT_RATIO = 2e-15, 5e-7
@@ -121,13 +122,10 @@ def largest_column_step(problem, step):
 @subroutine
 def remaining_gradient(problem):
     """Return the largest absolute model gradient after the step, over the free independent columns."""
-    largest_gradient, i = 0.0, 0
-    for k in range(problem.column_count):
-        v = problem.elimination_order[k]
-        if problem.pivot_row[v] < 0:
-            if problem.bound_state[v] == FREE:
-                largest_gradient = max(largest_gradient, abs(problem.model_gradient[i]))
-            i += 1
+    largest_gradient = 0.0
+    for i in range(count_independent_columns(problem)):
+        if problem.bound_state[problem.independent_column[i]] == FREE:
+            largest_gradient = max(largest_gradient, abs(problem.model_gradient[i]))
     return largest_gradient
 
 
@@ -188,7 +186,7 @@ def decide_step(problem, cost, predicted_change, max_gradient, curvature):
     state.predicted_cost, state.max_gradient = cost + predicted_change, max_gradient
     state.curvature_is_positive, state.is_last_step = curvature_is_positive, False
     if curvature_is_positive:  # the gradient decreases by about the same ratio as the length of the steps
-        step_length, closure_length = (
+        step_length, closure_step_length = (
             largest_column_step(problem, problem.step),
             largest_column_step(problem, problem.offset),
         )
@@ -197,8 +195,11 @@ def decide_step(problem, cost, predicted_change, max_gradient, curvature):
             if state.last_step_length < np.inf
             else 1.0
         )
+        # estimates of the largest gradient at the next x; the largest counts. Columns and rows are scaled to order 1,
+        # so lengths of steps are comparable: the error of the model is of second order in the step, and the step that
+        # closes the loops is not part of the model's gradient
         expected_gradient = max(
-            max_gradient * shrink_ratio, remaining_gradient(problem), step_length * step_length, closure_length
+            max_gradient * shrink_ratio, remaining_gradient(problem), step_length * step_length, closure_step_length
         )
         # with larger damping, the steps are short because of the damping
         may_be_last_step = state.relative_damping <= options.start_damping and state.stage > 0
@@ -294,14 +295,14 @@ def write_negative_curvature_step(problem, curvature, start_damping):
     )
     if state.iterations_in_stage % 2 == 1:
         length = -length
-    independent_count = problem.runtime_zero
+    independent_count = count_independent_columns(problem)
     for v in range(problem.column_count):
         problem.offset[v] = 0.0
-        if problem.pivot_row[v] < 0:
-            independent_count += 1
     for i in range(independent_count):
         problem.reduced_step[i] = length * problem.negative_curvature[i]
     expand_step(problem, independent_count)
+    # half of the second-order change: exact for the full length if k is opposite to e; for shorter steps it predicts
+    # too small a decrease, which is safe
     state.predicted_cost = state.cost + 0.5 * curvature * length * length
 
 
@@ -309,12 +310,13 @@ def write_negative_curvature_step(problem, curvature, start_damping):
 def write_perturbation(problem, perturbation_size, start_damping):
     """Write a perturbation of all columns that are not locked to `step`, to leave a stationary point.
 
+    The damping, the history of costs and the second derivatives start again.
     For example, a straight arm with a target on its line, nearer than its tip, has a zero gradient but is no minimum.
     If the previous perturbation has not reduced the cost, x is first restored to its value before that perturbation.
     """
     state = problem.state
     x, before_perturbation, step = problem.x, problem.before_perturbation, problem.step
-    if state.perturbations == 0 or state.cost < state.cost_at_perturbation * (1.0 - 1e-6):
+    if state.perturbations == 0 or state.cost < state.cost_at_perturbation * (1.0 - MIN_PERTURBATION_GAIN):
         state.cost_at_perturbation = state.cost
         copy_x(problem, x, before_perturbation)
     else:
@@ -324,14 +326,24 @@ def write_perturbation(problem, perturbation_size, start_damping):
     state.uses_curvature, state.curvature_is_positive = False, False
     state.cost_before_1, state.cost_before_2, state.cost_before_3 = np.inf, np.inf, np.inf
     for v in range(problem.column_count):
-        is_locked = problem.bound_state[v] == LOCKED
-        step[v] = (
-            0.0 if is_locked else perturbation_size * (1.0 if (v + state.perturbations) * 2654435761 & 4 else -0.7)
-        )
+        # a hash gives each column a fixed sign that looks random, and another one in each perturbation; the two lengths
+        # differ, so that the columns of a symmetric mechanism do not cancel
+        direction = 1.0 if (v + state.perturbations) * 2654435761 & 4 else -0.7
+        step[v] = 0.0 if problem.bound_state[v] == LOCKED else perturbation_size * direction
 
 
-MAX_DAMPING = 1e10
-"""Relative damping (damping / cost) at which a stage ends."""
+GOOD_GAIN_RATIO, BAD_GAIN_RATIO = 0.75, 0.25
+"""Gain ratios above which the relative damping (damping / cost) decreases, and below which it increases."""
+GOOD_STEP_FACTOR, BAD_STEP_FACTOR, REJECTION_FACTOR = 0.2, 4.0, 8.0
+"""Factors on the relative damping after a good prediction, after a bad one, and after a rejected trial."""
+MIN_RELATIVE_DAMPING, MAX_RELATIVE_DAMPING = 1e-8, 1e10
+"""Range of the relative damping; a stage ends if it reaches the maximum."""
+SLOW_CLOSURE_STEPS, SLOW_VIOLATION_RATIO, MAX_VIOLATION = 3, 0.9, 1e3
+"""Newton steps on the hard residuals end if, after SLOW_CLOSURE_STEPS of them, a step leaves more than
+SLOW_VIOLATION_RATIO of the violation, since they converge quadratically or not at all, or if the violation (weighted)
+is above MAX_VIOLATION."""
+MIN_PERTURBATION_GAIN = 1e-6
+"""Smallest decrease of the cost, as a ratio, with which a perturbation counts as a success."""
 MAX_HELD_COST_EXCESS = 1e-8
 """Largest increase of the sum of squares of an unmet level, relative to its value, that counts as rounding error."""
 MAX_STAGE_ROUNDS = 3
@@ -397,11 +409,9 @@ def sum_of_squares(problem, buffer, first_block, end_block):
     total, is_met = 0.0, True
     for b in range(first_block, end_block):
         block, data = problem.blocks[b], problem.block_data[b]
-        residual, mask = rows_of_block(problem.residual[buffer], block), block.row_mask
+        residual = rows_of_block(problem.residual[buffer], block)
         position_square, rotation_square = 0.0, 0.0
-        position_row_count = 0  # see `Block.row_mask`
-        for bit in range(3):
-            position_row_count += (mask >> bit) & 1
+        position_row_count = count_position_rows(block.row_mask)
         for r in range(block.row_count):
             residual_square = residual[r] * residual[r]
             if r < position_row_count:
@@ -471,21 +481,25 @@ def hold_unmet_levels(problem, stage):
 
 @subroutine
 def restore_last_feasible(problem, status):
-    """Make the last feasible x the trial, since Newton steps have not made x feasible; repeat the stage or end it."""
+    """Make the last feasible x the trial; then repeat the stage without infeasible steps, or end it with `status`.
+
+    The stage is repeated only if Newton steps did not make x feasible (PHASE_CLOSING), at most once in each
+    `feasibility_mode`.
+    """
     state = problem.state
     trial, last_feasible = problem.trial, problem.last_feasible
     if (
         state.phase == PHASE_CLOSING
         and state.iterations_in_stage == 0
         and state.stage > 1
-        and state.no_infeasible_steps < 2
+        and state.feasibility_mode < LEVELS_HELD_BY_SUM
     ):
         # the residuals of a met level cannot all be held at zero: hold the sum of squares of each level instead
         for held_stage in range(1, state.stage):
             problem.stage_reports[held_stage].rows_are_held = False
-        state.no_infeasible_steps, state.phase = 2, PHASE_START
-    elif state.phase == PHASE_CLOSING and state.no_infeasible_steps == 0:
-        state.no_infeasible_steps, state.phase = 1, PHASE_START  # as in `reject_trial`
+        state.feasibility_mode, state.phase = LEVELS_HELD_BY_SUM, PHASE_START
+    elif state.phase == PHASE_CLOSING and state.feasibility_mode == INFEASIBLE_STEPS_ALLOWED:
+        state.feasibility_mode, state.phase = FEASIBLE_STEPS_ONLY, PHASE_START  # as in `reject_trial`
     else:
         state.final_status, state.phase = status, PHASE_FINAL
     copy_x(problem, last_feasible, trial)
@@ -514,7 +528,7 @@ def check_stage_limits(problem, is_feasible):
         if (
             is_slow
             or state.relative_damping > ABANDON_DAMPING
-            or state.iterations_in_stage >= options.max_iterations_in_stage
+            or state.iterations_in_stage >= options.max_iterations_if_abandonable
         ):
             return end_stage(problem, STALLED, is_feasible)
     return NEXT_STEP
@@ -527,7 +541,7 @@ def reject_trial(problem):
     trial, last_feasible = problem.trial, problem.last_feasible
     if not state.is_feasible:
         # a feasible x may not reach the low cost of an infeasible x: accept no infeasible steps from now on
-        state.no_infeasible_steps, state.phase = 1, PHASE_START
+        state.feasibility_mode, state.phase = FEASIBLE_STEPS_ONLY, PHASE_START
         state.tentative_steps, state.curvature_is_positive, state.is_last_step = 0, False, False
         copy_x(problem, last_feasible, trial)
         return NEXT_EVALUATION
@@ -535,8 +549,8 @@ def reject_trial(problem):
     if state.is_last_step and is_stationary:
         state.final_status = CLOSEST
         return NEXT_STAGE
-    state.relative_damping = min(state.relative_damping * 8.0, MAX_DAMPING)
-    if state.relative_damping >= MAX_DAMPING:
+    state.relative_damping = min(state.relative_damping * REJECTION_FACTOR, MAX_RELATIVE_DAMPING)
+    if state.relative_damping >= MAX_RELATIVE_DAMPING:
         return end_stage(problem, CLOSEST if is_stationary else STALLED, state.is_feasible)
     return check_stage_limits(problem, state.is_feasible)
 
@@ -566,8 +580,10 @@ def restore_feasibility(problem, violation):
     """Request one more Newton step on the hard residuals, or give up if these steps do not converge."""
     state = problem.state
     max_steps = CLOSURE_STEPS_FOR_TRIAL if state.phase == PHASE_RESTORED else CLOSURE_STEPS_FOR_START
-    converges_slowly = state.closure_steps > 3 and violation > 0.9 * state.last_violation
-    if state.closure_steps < max_steps and violation < 1e3 and not converges_slowly:
+    converges_slowly = (
+        state.closure_steps > SLOW_CLOSURE_STEPS and violation > SLOW_VIOLATION_RATIO * state.last_violation
+    )
+    if state.closure_steps < max_steps and violation < MAX_VIOLATION and not converges_slowly:
         state.closure_steps += 1
         state.last_violation = violation
         return NEXT_CLOSURE_STEP
@@ -578,19 +594,22 @@ def restore_feasibility(problem, violation):
 
 @subroutine
 def adapt_damping(problem, gain_ratio):
-    """Divide the relative damping by 5 after a good prediction, multiply it by 4 after a bad one."""
+    """Decrease the relative damping after a good prediction, increase it after a bad one."""
     state, options = problem.state, problem.options
     if options.fixed_damping > 0.0:
         state.relative_damping = options.start_damping
-    elif gain_ratio > 0.75:
-        state.relative_damping = max(state.relative_damping * 0.2, 1e-8)
-    elif gain_ratio < 0.25:
-        state.relative_damping = min(state.relative_damping * 4.0, MAX_DAMPING)
+    elif gain_ratio > GOOD_GAIN_RATIO:
+        state.relative_damping = max(state.relative_damping * GOOD_STEP_FACTOR, MIN_RELATIVE_DAMPING)
+    elif gain_ratio < BAD_GAIN_RATIO:
+        state.relative_damping = min(state.relative_damping * BAD_STEP_FACTOR, MAX_RELATIVE_DAMPING)
 
 
 @subroutine
 def update_after_step(problem, cost, previous_cost, is_tentative):
-    """Update the damping, the history of costs and the use of second derivatives after a step to a lower cost."""
+    """Update the damping, the history of costs and the use of second derivatives after an accepted step.
+
+    The gain ratio of a tentative step counts as 1, since its cost is that of an infeasible x.
+    """
     state, stage = problem.state, problem.state.stage
     is_comparable = not is_tentative and state.tentative_steps == 0
     gain_ratio = (previous_cost - cost) / max(previous_cost - state.predicted_cost, 1e-300) if is_comparable else 1.0
@@ -625,9 +644,13 @@ def evaluate_trial(problem):
        trial is accepted if it is close to feasible and the cost is far lower, or tentatively: then the next step
        corrects it. Otherwise Newton steps on h correct it first (PHASE_RESTORED), and the question is asked again; they
        move the dependent columns only (`elimination.py`).
-    2. Is the cost lower than before? The gain ratio (|e(x)|^2 - |e(x + d)|^2) / (|e(x)|^2 - m(d)) compares the decrease
-       with its prediction: after a good prediction (above 0.75) the damping is divided by 5, after a bad one (below
-       0.25) it is multiplied by 4, and after a rejected trial by 8.
+    2. Is the cost lower than `previous_cost`? This is the cost of x; if x is feasible only within tolerance, at least
+       the cost that it would have on h = 0 (`reference_cost`); after tentative steps, the cost of the last feasible x.
+       Only steps (PHASE_STEP, PHASE_RESTORED) can fail here. The gain ratio (previous_cost - cost) / (previous_cost -
+       predicted_cost) compares the decrease with its prediction (`adapt_damping`). A rejection increases the damping;
+       if x is infeasible, the search goes back to the last feasible x instead (`reject_trial`).
+
+    A further criterion on the cost belongs into the condition of `reject_trial` below.
 
     The active set of bounds is part of the step (`bounded_step.py`); here it does not matter.
 
@@ -643,23 +666,22 @@ def evaluate_trial(problem):
     cost, is_met = sum_of_squares(problem, 1 - current_buffer, hard_end, soft_end)
     violation = constraint_violation(problem, 1 - current_buffer, stage)
 
-    # 1. is it feasible?
+    # 1. is it feasible? from the second correction on the closure tolerance is enough, which may be far larger than
+    # `feasibility_tolerance`
     is_feasible = violation <= feasibility_tolerance(problem) or (
         phase == PHASE_RESTORED and state.closure_steps > 1 and violation <= options.closure_tolerance
     )
+    is_nearly_feasible = state.feasibility_mode == INFEASIBLE_STEPS_ALLOWED and violation < MAX_STEP_VIOLATION
     is_tentative = (
         phase == PHASE_STEP
         and not is_feasible
+        and is_nearly_feasible
         and state.curvature_is_positive
         and not state.is_last_step
         and state.tentative_steps < MAX_TENTATIVE_STEPS
     )
-    may_be_infeasible = (
-        state.no_infeasible_steps == 0
-        and violation < MAX_STEP_VIOLATION
-        and (cost < MAX_INFEASIBLE_COST_RATIO * state.cost or is_tentative)
-    )
-    is_tentative &= may_be_infeasible
+    has_far_lower_cost = cost < MAX_INFEASIBLE_COST_RATIO * state.cost
+    may_be_infeasible = is_tentative or (is_nearly_feasible and has_far_lower_cost)
     if phase == PHASE_STEP and not is_feasible and not may_be_infeasible:
         state.phase, state.closure_steps, state.last_violation = PHASE_RESTORED, 1, violation
         return NEXT_CLOSURE_STEP
@@ -704,7 +726,8 @@ def begin_stage(problem, stage):
     x, trial = problem.x, problem.trial
     state.stage, state.phase, state.relative_damping, state.cost = stage, PHASE_START, options.start_damping, np.inf
     state.cost_before_1, state.cost_before_2, state.cost_before_3 = np.inf, np.inf, np.inf
-    state.perturbations, state.probe_requests, state.tentative_steps, state.no_infeasible_steps = 0, 0, 0, 0
+    state.perturbations, state.probe_requests, state.tentative_steps = 0, 0, 0
+    state.feasibility_mode = INFEASIBLE_STEPS_ALLOWED
     state.uses_curvature, state.curvature_is_positive, state.is_last_step, state.has_moved = False, False, False, False
     state.max_gradient, state.last_step_length, state.reference_cost = 0.0, np.inf, 0.0
     copy_x(problem, x, trial)
@@ -720,7 +743,8 @@ def advance_stage(problem):
     state = problem.state
     blocks, stages, stage, status = problem.blocks, problem.stages, state.stage, state.final_status
     # -1 perturbations: x is restored only once
-    if state.perturbations >= 1 and status != CONVERGED and state.cost > state.cost_at_perturbation * (1.0 - 1e-6):
+    is_useless = state.cost > state.cost_at_perturbation * (1.0 - MIN_PERTURBATION_GAIN)
+    if state.perturbations >= 1 and status != CONVERGED and is_useless:
         state.perturbations, state.phase, state.final_status = -1, PHASE_FINAL, CLOSEST
         copy_x(problem, problem.before_perturbation, problem.trial)
         return True

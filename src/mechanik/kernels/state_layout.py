@@ -16,13 +16,25 @@ caller) and DIVERGED (a growing error) are not results of kernels; Python code s
 BATCH_BAD_TARGET, BATCH_PENDING, BATCH_BAD_START = 8, 9, 10
 """Statuses of batch entries only: invalid target, not solved yet, invalid start."""
 
-# role of the trial: start of a stage, damped step, damped step projected back onto the hard constraints, projection of
-# another x onto them, final x of the stage, sample near x for second derivatives
 PHASE_START, PHASE_STEP, PHASE_RESTORED, PHASE_CLOSING, PHASE_FINAL, PHASE_PROBING = range(6)
+"""What the trial is.
+PHASE_START: x at the start of a stage, after a perturbation, or restored to repeat the stage. It always becomes x; if
+    it is infeasible, PHASE_CLOSING follows.
+PHASE_STEP: x plus the step. PHASE_RESTORED: the same, corrected by Newton steps on the hard residuals.
+PHASE_CLOSING: an infeasible x of PHASE_START, or one that meets its tolerances, after Newton steps.
+PHASE_FINAL: an earlier x that is restored; it becomes x and the stage ends.
+PHASE_PROBING: x plus a small step, to estimate second derivatives; it never becomes x."""
 
-# next action of the solver loop: damped step, Newton step on the hard residuals, end of the stage, evaluation of the
-# trial, another computation of the same step, next sample for second derivatives
 NEXT_STEP, NEXT_CLOSURE_STEP, NEXT_STAGE, NEXT_EVALUATION, NEXT_RETRY, NEXT_PROBE = range(6)
+"""The next action of the search.
+NEXT_STEP: a damped step from x. NEXT_CLOSURE_STEP: a Newton step on the hard residuals from the trial.
+NEXT_STAGE: the stage has ended. NEXT_EVALUATION: evaluate the trial, which is written already.
+NEXT_RETRY: compute the damped step again, with new second derivatives. NEXT_PROBE: a small step along the next column.
+"""
+
+INFEASIBLE_STEPS_ALLOWED, FEASIBLE_STEPS_ONLY, LEVELS_HELD_BY_SUM = range(3)
+"""Values of `SearchState.feasibility_mode`: a step may violate the hard constraints a little; it may not; it may not,
+and every earlier level is held by its sum of squares, even if it is met."""
 
 
 class Options(Record):
@@ -34,8 +46,9 @@ class Options(Record):
         start_damping: first damping of a stage, as a ratio of the cost.
         gradient_tolerance: largest reduced gradient of a stationary point, as a ratio of the square root of the cost.
         perturbation_size: size of a perturbation, in units of a column; 0: a stage ends at every stationary point.
-        max_iterations_in_stage: as `max_iterations`, if the attempt may be abandoned.
-        iterations_per_call: number of iterations after which the kernel pauses.
+        max_iterations_if_abandonable: as `max_iterations`, if the attempt may be abandoned.
+        iterations_per_call: number of iterations since the last call after which the kernel pauses. If residuals are
+            Python functions, each evaluation ends a call, so the kernel pauses only if this number is 1.
         fixed_damping: first damping of each step, independent of the cost; only rejected trials increase it. 0: the
             damping is adapted.
         step_tolerance: largest entry of a step, in units of a column, below which a stage ends; 0 if there is none.
@@ -52,7 +65,7 @@ class Options(Record):
     start_damping = number()
     gradient_tolerance = number()
     perturbation_size = number()
-    max_iterations_in_stage = number()
+    max_iterations_if_abandonable = number()
     iterations_per_call = number()
     fixed_damping = number()
     step_tolerance = number()
@@ -78,7 +91,7 @@ class SearchState(Record):
         relative_damping: damping of a step divided by the cost.
         is_feasible: whether x satisfies the hard constraints.
         predicted_cost: cost after the step, as the model predicts it.
-        feasible_cost: cost of the last feasible x.
+        feasible_cost: cost of the x in `last_feasible`; of the start of the stage, if no x was feasible.
         closure_steps, last_violation: number of consecutive Newton steps on the hard residuals, and the violation
             before the last of them.
         perturbations, cost_at_perturbation: number of perturbations in the stage, and the cost before the last of them;
@@ -93,15 +106,16 @@ class SearchState(Record):
         first_unmet_stage: the first required stage that has ended without convergence; 0 if there is none.
         has_moved_below: whether a stage after the first unmet stage has moved x.
         stage_round: number of repetitions of the stages from the first unmet stage on.
-        no_infeasible_steps: 0 if a step may violate the hard constraints, otherwise 1 or 2. With 2, every earlier level
-            is held by its sum of squares, even if it is met.
+        feasibility_mode: see INFEASIBLE_STEPS_ALLOWED.
         poses_are_current: whether the stored poses are those of x.
-        probed_column, independent_count: index of the probed independent column, and number of independent columns.
+        probe_index, independent_count: independent index of the column that is probed, and number of independent
+            columns.
         probe_requests: number of requests for second derivatives at this x, if it is a stationary point.
         curvature_is_positive: whether all second derivatives are known and their matrix is positive definite.
         is_last_step: whether the step is expected to end the stage.
         tentative_steps: number of consecutive tentative steps, which leave hard constraints violated (`stages.py`).
-        last_step_length: largest absolute entry of the previous step, in units of a column; infinite if unknown.
+        last_step_length: largest absolute entry, in units of a column, of the last step whose second derivatives were
+            all known and positive definite; infinite if there is none.
         curvature_is_new: whether the second derivatives were sampled at this x.
         reference_cost: cost that x would have if it satisfied the hard constraints exactly; 0 if unknown.
     """
@@ -136,9 +150,9 @@ class SearchState(Record):
     first_unmet_stage = integer()
     has_moved_below = flag()
     stage_round = integer()
-    no_infeasible_steps = integer()
+    feasibility_mode = integer()
     poses_are_current = flag()
-    probed_column = integer()
+    probe_index = integer()
     independent_count = integer()
     probe_requests = integer()
     curvature_is_positive = flag()

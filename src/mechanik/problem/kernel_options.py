@@ -71,7 +71,7 @@ class KernelOptions:
         options.start_damping = INITIAL_DAMPING
         options.gradient_tolerance = self.smallest_gradient
         options.perturbation_size = self.perturbation
-        options.max_iterations_in_stage = ATTEMPT_ITERATIONS
+        options.max_iterations_if_abandonable = ATTEMPT_ITERATIONS
         options.iterations_per_call = np.inf
         options.fixed_damping = self.damping
         options.step_tolerance = self.smallest_step

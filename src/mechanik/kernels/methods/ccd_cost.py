@@ -23,7 +23,7 @@ import math
 from ..compiler import inline, subroutine
 from ..nodes import IDENTITY_POSE, child_pose, read_pose
 from ..problem_layout import *
-from ..problem_views import rows_of_block
+from ..problem_views import count_position_rows, rows_of_block
 from ..residuals import world_frame
 from ..tables import matrix_at, vector_at
 
@@ -308,7 +308,7 @@ def block_weights(problem, b, use_bits):
         return 0, 0, 0.0, 0.0
     position_rows, rotation_rows = block.row_mask & 7, block.row_mask >> 3
     weight = rows_of_block(problem.weight, block)
-    position_row_count = (position_rows & 1) + (position_rows >> 1 & 1) + (position_rows >> 2 & 1)
+    position_row_count = count_position_rows(position_rows)
     position_weight = weight[0] if position_rows else 0.0
     axis_weight = weight[position_row_count] if rotation_rows else 0.0
     axis_count = 0

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from ..compiler import inline, subroutine
 from ..problem_layout import *
+from ..problem_views import count_position_rows
 from ..residuals import evaluate_residuals
 from ..tables import matrix_at
 
@@ -137,15 +138,9 @@ def find_row_curvatures(problem, tracking, out):
             block, block_data = blocks[b], problem.block_data[b]
             if block.kind == PYTHON_FUNCTION:
                 continue
-            width, first_row, first_column, position_row_count = (
-                block.column_count,
-                block.first_row,
-                block.first_column,
-                0,
-            )
+            width, first_row, first_column = block.column_count, block.first_row, block.first_column
+            position_row_count = count_position_rows(block.row_mask)
             J = matrix_at(jacobian, block.first_jacobian, block.row_count, width)
-            for bit in range(3):
-                position_row_count += (block.row_mask >> bit) & 1
             position_square, rotation_square = 0.0, 0.0
             for r in range(block.row_count):
                 next_error, linear_error = next_residual[first_row + r], residual[first_row + r]
