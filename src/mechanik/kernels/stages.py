@@ -300,6 +300,7 @@ def write_negative_curvature_step(problem, curvature, start_damping):
         problem.offset[v] = 0.0
     for i in range(independent_count):
         problem.reduced_step[i] = length * problem.negative_curvature[i]
+        problem.previous_step[i] = problem.reduced_step[i]  # replaces the step of `store_step`, which is not taken
     expand_step(problem, independent_count)
     # half of the second-order change: exact for the full length if k is opposite to e; for shorter steps it predicts
     # too small a decrease, which is safe

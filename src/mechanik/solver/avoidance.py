@@ -171,7 +171,7 @@ class CollisionAvoidance:
             chain_search = chain.search_at(fixed_q)
         with self._creation_lock:
             chain = chain_search.chain
-            fixed_values = fixed_q[chain.columns[chain.locked_columns]]
+            fixed_values = np.delete(fixed_q, chain.columns[~chain.locked_columns])
             key = self._free_search_key
             if self._free_search is None or key[0] is not chain or not np.array_equal(key[1], fixed_values):
                 self._free_search = CollisionFreeSearch(

@@ -38,6 +38,11 @@ class SearchResult:
         return self.report.success
 
     @property
+    def is_accepted(self) -> bool:
+        """Whether the targets are reached, at a configuration that `feasible` accepts."""
+        return self.success and not self.is_rejected
+
+    @property
     def costs(self) -> tuple[float, ...]:
         """Remaining cost of each required stage, in the order of priority; 0 for a stage that has converged."""
         return tuple(
@@ -46,6 +51,8 @@ class SearchResult:
 
     def is_clearly_better_than(self, earlier: SearchResult) -> bool:
         """Return whether this result replaces the result of an earlier start."""
+        if self.is_accepted or earlier.is_accepted:
+            return self.is_accepted and not earlier.is_accepted
         if self.success or earlier.success:
             return self.success and not earlier.success
         return are_costs_clearly_lower(self.costs, earlier.costs)

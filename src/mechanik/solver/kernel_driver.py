@@ -66,7 +66,7 @@ def run_kernel(
                 if has_unrecorded_iteration:  # the first pause comes before the first step is evaluated
                     monitor.record(packed.accepted_q, packed.cost)
                 has_unrecorded_iteration = True
-            else:  # as many iterations as fit between two checks of the deadline
+            elif not packed.has_functions:  # as many iterations as fit between two checks of the deadline
                 ratio = CLOCK_INTERVAL_S / max(now - last_pause_time, 1e-7)
                 iterations_per_call = max(1.0, min(iterations_per_call * 2, math.floor(iterations_per_call * ratio)))
                 packed.pause_after(iterations_per_call)

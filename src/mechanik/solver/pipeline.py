@@ -147,7 +147,8 @@ class ProblemBackends:
 
     def prepared_call(self, changes: dict[str, Any]) -> PreparedCall | None:
         """Return the prepared call of the general kernel for some options, or None."""
-        key = tuple(changes.items())
+        types: list[type[Any]] = [type(value) for value in changes.values()]  # 50 and 50.0 are equal
+        key = *changes.items(), *types
         try:
             return self._calls[key]
         except (KeyError, TypeError):  # not prepared yet, or a value that cannot be a key
@@ -293,18 +294,22 @@ class Pipeline:
 
     def _variant(self, request: ResolvedRequest) -> ProblemBackends:
         """Return backends for targets with another structure, or for locked spherical joints."""
+        definition, locked_dofs = self.definition, request.locked_dofs
+        locks_spherical = any(locked_dofs[v : v + 3].any() for v in definition.mechanism.space.quaternions_v.tolist())
+        eliminates_sphericals = definition.method.is_compiled and not locks_spherical
         for variant in self._variants:
-            if not variant.compiled.is_stale and _fits(variant.compiled, request):
+            has_same_columns = variant.compiled.settings.eliminate_passive_sphericals == eliminates_sphericals
+            if has_same_columns and not variant.compiled.is_stale and _fits(variant.compiled, request):
                 return variant
         variant = ProblemBackends(
             compile_definition(
-                self.definition,
+                definition,
                 request.objectives,
                 request.relations,
-                eliminates_sphericals=not _locks_passive_spherical(request.compiled, request),
+                eliminates_sphericals=eliminates_sphericals,
             )
         )
-        if self.definition.given_objectives is None:  # the graph has other goals now
+        if definition.given_objectives is None and not locks_spherical:  # the graph has other goals now
             self._set_backends(variant)
         self._variants = [variant, *self._variants][:MAX_VARIANTS]
         return variant

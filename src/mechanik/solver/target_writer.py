@@ -152,7 +152,7 @@ class TargetSlice:
         if self.spec is None:
             return None
         names = self.names
-        if type(target) is dict and len(target) == len(names):  # type: ignore[arg-type]
+        if names and type(target) is dict and len(target) == len(names):  # type: ignore[arg-type]
             numbers: list[Any] = [target.get(name) for name in names]  # type: ignore[union-attr]
             for number in numbers:
                 if not isinstance(number, float):

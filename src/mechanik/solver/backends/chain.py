@@ -15,7 +15,7 @@ from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation, TargetPart
 from mechanik.objectives.target_spec import POINT, POSE
 from mechanik.problem.serial_chain import ChainWeights, find_serial_chain
-from mechanik.solver.backends.backend import Partial, PreparedCall, as_start
+from mechanik.solver.backends.backend import FixedQuaternions, Partial, PreparedCall, as_start
 from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.methods.method_registry import is_default_method
 from mechanik.solver.options import Options
@@ -182,6 +182,8 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
     if not is_point and _target_value(goal, relations, POSE) is None:
         return None
     search, mid_q, nq = backend.search_at(mechanism.q), backend.mid_configuration, mechanism.nq
+    fixed_quaternions = FixedQuaternions(compiled)
+    has_fixed_quaternions = fixed_quaternions.exist
     has_fixed_joints, default_pool = search.has_fixed_joints, search.workspace_pool
     translation_pool: list[tuple[Array, Array]] = []  # poses for point targets, and views of their positions
     array, empty, perf_counter, float64 = np.ndarray, np.empty, time.perf_counter, np.dtype(np.float64)
@@ -218,6 +220,10 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
             q0 = as_start(q0, (nq,))
             if q0 is None:
                 return None
+        if has_fixed_quaternions and (
+            q0.dtype is not float64 or q0.shape != (nq,) or not fixed_quaternions.are_valid(q0)
+        ):
+            return None
         own_search = search
         if has_fixed_joints:
             if q0.shape != (nq,) or q0.dtype != np.float64:
@@ -242,6 +248,8 @@ def make_prepared_chain_call(backend: ChainBackend) -> PreparedCall | None:
         pool.append(work)
         if is_point:
             translation_pool.append((X, X[:3, 3]))
+        if has_fixed_quaternions:
+            fixed_quaternions.normalize(q)
         return Solution(compiled, target.tobytes(), q, code, perf_counter() - start_time)
 
     return call

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from mechanik.kernels.state_layout import DONE
-from mechanik.model.configuration_space import normalize_quaternions
 from mechanik.problem import KernelOptions, PackedProblem, Subproblem
 from mechanik.problem.kernel_report import SUCCESS_INDEX
-from mechanik.solver.backends.backend import Partial, PreparedCall, as_start
+from mechanik.solver.backends.backend import FixedQuaternions, Partial, PreparedCall, as_start
 from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.kernel_driver import NO_STARTS, NO_TARGET, descent_kernel
 from mechanik.solver.options import Options
@@ -31,34 +30,6 @@ from mechanik.solver.target_writer import (
     write_targets_kernel,
 )
 from mechanik.spatial.array import Array
-
-MIN_QUATERNION_NORM2 = 1e-6
-"""Squared norm below which a quaternion is left to the checks of a resolved request; the kernel uses the same value."""
-
-
-class FixedQuaternions:
-    """Quaternions in q that the kernel does not move: they are checked and normalized outside of it."""
-
-    def __init__(self, compiled: CompiledProblem) -> None:
-        space = compiled.mechanism.space
-        self._indices = [
-            k
-            for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
-            if not compiled.moving_dofs[v]
-        ]
-
-    @property
-    def exist(self) -> bool:
-        """Whether there are such quaternions."""
-        return bool(self._indices)
-
-    def are_valid(self, q: Array) -> bool:
-        """Return whether no quaternion is nearly zero."""
-        return all(q[k : k + 4] @ q[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._indices)
-
-    def normalize(self, q: Array) -> None:
-        """Normalize the quaternions in place."""
-        normalize_quaternions(q, self._indices)
 
 
 def rejection_of_prepared_call(compiled: CompiledProblem, options: Options) -> str:
@@ -145,7 +116,7 @@ def _prepared_call(
             q0 = np.array(mechanism.q) if q0 is None and starts_from_mechanism else as_start(q0, q_shape)
             if q0 is None:
                 return None
-        if has_fixed_quaternions and not fixed_quaternions.are_valid(q0):
+        if has_fixed_quaternions and not (q0.dtype is float64 and fixed_quaternions.are_valid(q0)):
             return None
         is_single = type(targets) is array and targets.shape == single_shape and targets.dtype is float64
         values = targets.ravel() if is_single else pack(targets)
@@ -215,7 +186,7 @@ def _prepared_number_call(
     name, slot, reference, half_period = number.name, number.slot, number.reference, number.half_period
     lower, upper = number.lower, number.upper
     pool: list[_Workspace] = []
-    array, empty, perf_counter = np.ndarray, np.empty, time.perf_counter
+    array, empty, perf_counter, float64 = np.ndarray, np.empty, time.perf_counter, np.dtype(np.float64)
 
     def call(targets: Any, q0: Any) -> Solution | Partial | None:
         start_time = perf_counter()
@@ -225,7 +196,9 @@ def _prepared_number_call(
         if not isinstance(target, float) or not lower <= target <= upper or type(q0) is not array:
             return general_call(targets, q0)
         # the target is the angle that is meant only if it is, of its equivalents, nearest to the start
-        if q0.shape != q_shape or not -half_period <= target - q0.item(reference) <= half_period:
+        if q0.dtype is not float64 or q0.shape != q_shape:
+            return general_call(targets, q0)
+        if not -half_period <= target - q0.item(reference) <= half_period:
             return general_call(targets, q0)
         try:
             work = pool.pop()

@@ -114,7 +114,7 @@ class LeastSquaresProblem:
         self._lower_bounds, self._upper_bounds = (bounds[:n] for bounds in packed.column_bounds)
         self.scalar_columns = self.column_x >= 0
         self.cost, self.is_met, self.deadline = np.inf, False, np.inf
-        self.cache: dict[str, object] = {}
+        self.cache: dict[Any, Any] = {}
         self._has_python_functions = packed.has_functions
 
     def set_request(

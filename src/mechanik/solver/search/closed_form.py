@@ -151,6 +151,8 @@ def _unique_mask(q: Array, error: Array) -> Mask:
     return is_valid
 
 
+CLOSED_FORM_KEY = "closed form"
+"""First part of the key of a closed form in `LeastSquaresProblem.cache`; the link is the second."""
 POSES_PER_CHUNK = 8192
 """Number of poses per chunk, so that intermediate arrays fit in the processor cache."""
 FORMULA_BY_FAMILY = {
@@ -519,10 +521,11 @@ class ClosedFormMethod(Method):
             )
         if relation.rows == POSITION_ROWS and np.any(relation.X_b[:3, 3]):
             raise self.unsupported_error("supports positions only of the origin of a link", "lm")
-        form = problem.cache.get(relation.b)
+        key = CLOSED_FORM_KEY, relation.b
+        form = problem.cache.get(key)
         if not isinstance(form, ClosedForm):
             try:
-                form = problem.cache[relation.b] = closed_form(problem.mechanism, relation.b)
+                form = problem.cache[key] = closed_form(problem.mechanism, relation.b)
             except NoClosedForm as error:
                 raise self.unsupported_error(f"does not apply to this arm: {str(error).split('. ')[0]}", "lm") from None
         return relation, form

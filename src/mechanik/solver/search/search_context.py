@@ -15,7 +15,7 @@ from mechanik.problem import closing_values
 from mechanik.solver.kernel_driver import run_kernel
 from mechanik.solver.methods.levenberg_marquardt import LevenbergMarquardt
 from mechanik.solver.options import Options
-from mechanik.solver.search.closed_form import POSE_ROWS, POSITION_ROWS, ClosedForm, closed_form
+from mechanik.solver.search.closed_form import CLOSED_FORM_KEY, POSE_ROWS, POSITION_ROWS, ClosedForm, closed_form
 from mechanik.solver.search.constraint_system import ConstraintSystem, Mask
 from mechanik.solver.start_configurations import halton_configurations, random_configurations
 from mechanik.spatial import inverse
@@ -70,7 +70,6 @@ PROBE_CONFIGURATIONS = 8
 """Number of random configurations at which the influence of each dof is sampled."""
 MIN_INFLUENCE = 1e-9
 """Scaled units; smaller derivatives count as zero."""
-INFLUENCE_KEY = "influence mask"
 """Cache key of the influence mask. The closed form of a link, or the error that there is none, has the link's name as
 key."""
 
@@ -152,13 +151,11 @@ def search_context(
         if is_moving[v] and lower[k] == upper[k]:  # equal limits lock a dof
             start[k], is_moving[v], locked_dofs[v] = lower[k], False, True
     with pool.loaded(request) as workspace:
-        # the results of these depend on the mechanism and on the structure of the targets alone
-        cache: dict[str, Any] = workspace.parts[0].cache if workspace.parts else {}
-        if INFLUENCE_KEY not in cache:
-            cache[INFLUENCE_KEY] = _influence_mask(
-                ConstraintSystem(mechanism, objectives, compiled.moving_dofs, (lower, upper), length_unit)
-            )
-        is_moving &= cache[INFLUENCE_KEY]
+        # the closed form depends on the mechanism and on the structure of the targets alone
+        cache: dict[Any, Any] = workspace.parts[0].cache if workspace.parts else {}
+        is_moving &= _influence_mask(
+            ConstraintSystem(mechanism, objectives, compiled.moving_dofs, (lower, upper), length_unit)
+        )
         constraints = ConstraintSystem(mechanism, objectives, is_moving, (lower, upper), length_unit)
         form, X_world_link = _find_closed_form(request, constraints, cache)
         descend_within = _chain_descent(chain_search, request)
@@ -212,7 +209,7 @@ def _fixed_mask(constraints: ConstraintSystem) -> Mask:
 
 
 def _find_closed_form(
-    request: ResolvedRequest, constraints: ConstraintSystem, cache: dict[str, Any]
+    request: ResolvedRequest, constraints: ConstraintSystem, cache: dict[Any, Any]
 ) -> tuple[ClosedForm | None, Array]:
     """Return the closed form of the only required objective, and its target pose (4, 4); None and the identity if
     there is no closed form."""
@@ -223,13 +220,13 @@ def _find_closed_form(
     if len(required_relations) != 1 or compiled.has_constraints or not _is_link_goal(required_relations[0]):
         return no_result
     relation = required_relations[0]
-    name = relation.b or ""
-    if name not in cache:
+    key = CLOSED_FORM_KEY, relation.b
+    if key not in cache:
         try:
-            cache[name] = closed_form(compiled.mechanism, name)
+            cache[key] = closed_form(compiled.mechanism, relation.b or "")
         except NoClosedForm as error:
-            cache[name] = error
-    form = cache[name]
+            cache[key] = error
+    form = cache[key]
     if not isinstance(form, ClosedForm):
         return no_result
     columns = form.axes.columns
