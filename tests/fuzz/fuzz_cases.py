@@ -344,9 +344,9 @@ class FuzzCase:
             return replace(call, targets=(np.zeros(5), np.full(3, np.nan), "left")[draw - 3])
         invalid_options: tuple[dict[str, Any], ...] = (
             {"lock": "nothing"}, {"limits": {name: (1.0, -1.0)}}, {"rng": 3}, {"steps": 3}, {"max_iterations": -1},
-            {"restarts": 1.5}, {"feasible": 3}, {"callback": "stop"}, {"max_seconds": "soon"},
+            {"restarts": 1.5}, {"feasible": 3}, {"callback": "stop"}, {"max_seconds": "soon"}, {"max_iterations": 20.0},
         )  # fmt: skip
-        invalid = invalid_options[rng.integers(3 if call.function == "all" else 9)]
+        invalid = invalid_options[rng.integers(3 if call.function == "all" else len(invalid_options))]
         return replace(call, options={**call.options, **invalid})
 
     def _random_start(self, rng: np.random.Generator, goal_q: np.ndarray) -> np.ndarray | None:
@@ -367,13 +367,15 @@ class FuzzCase:
         """Return targets in one of the forms that a call takes: of all objectives, by name, or of the only one."""
         far = (0.0, 0.0, 0.0, 1e-3, 0.3, 3.0)[rng.integers(6)]
         targets = [
-            None if item.target is None else _moved(rng, item.target(goal_q), far, self.size)
+            None if item.target is None else _special(rng, _moved(rng, item.target(goal_q), far, self.size))
             for item in self.objectives
         ]
         if "rest" in self.solver_options:
             targets.append(None)
         if len(targets) == 1:
             return targets[0]
+        if rng.random() < 0.02:
+            targets[rng.integers(len(targets))] = {}
         names = [item.objective.name for item in self.objectives]
         if rng.random() < 0.3 and all(names) and "rest" not in self.solver_options:
             return {name: target for name, target in zip(names, targets, strict=True) if target is not None}
@@ -469,6 +471,16 @@ def _random_names(rng: np.random.Generator, names: list[str]) -> str | list[str]
 
 def _random_obstacle(rng: np.random.Generator) -> mk.Obstacle:
     return mk.Obstacle(mk.Sphere(rng.uniform(0.02, 0.1)), rng.uniform(-0.6, 0.6, 3), name="ball")
+
+
+def _special(rng: np.random.Generator, target: Any) -> Any:
+    """Return a target, sometimes with a value at which other dofs or other rows matter: along an axis, or zero."""
+    draw = rng.random()
+    if draw > 0.04:
+        return target
+    if isinstance(target, np.ndarray) and target.shape == (3,) and abs(np.linalg.norm(target) - 1.0) < 1e-12:
+        return np.eye(3)[rng.integers(3)]
+    return 0.0 if isinstance(target, float) else target
 
 
 def _moved(rng: np.random.Generator, target: Any, far: float, size: float) -> Any:
