@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from objective_mechanisms import arm, mixed_mechanism
 
+import mechanik as mk
 from mechanik.errors import (
     DoFError,
     NotFinite,
@@ -92,3 +93,17 @@ def test_supports_without_area_and_links_without_mass_are_refused():
         CentreOfMass((0, 0, 0), links=["hand"]).relations(arm())
     with pytest.raises(UnknownName, match="fore"):
         CentreOfMass((0, 0, 0), links=["for"]).relations(arm())
+
+
+def test_a_solver_notices_a_new_mass():
+    """A solver went on with the old masses and reported success, while the errors of its solution had the new ones."""
+    mechanism = arm()
+    solver = mk.Solver(mechanism, CentreOfMass((0.6, 0.7, 0), dof=("X", "Y")))
+    q0 = [0.3, 0.8]
+    before = solver.solve(q0=q0)
+    mechanism.link("fore").inertial = mk.Inertial(10.0, mk.Pose((0.5, 0, 0)))
+    after = solver.solve(q0=q0)
+    assert before.success
+    assert after.success
+    assert max(error.position for error in after.errors.values()) <= 1e-6
+    np.testing.assert_array_equal(after.q, mk.Solver(mechanism, solver.objectives).solve(q0=q0).q)

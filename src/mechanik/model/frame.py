@@ -364,9 +364,6 @@ class Link(Frame):
         collisions: shapes for collision checks.
         inertial: mass and inertia; None if unknown.
 
-    Attributes:
-        inertial: mass and inertia; None if unknown.
-
     Raises:
         InvalidArgument: the name is not a string, or a shape is not a `ShapeInstance`.
         ShapeError, NotFinite, NotARotation: as in `Frame`.
@@ -378,7 +375,6 @@ class Link(Frame):
     """
 
     kind = "link"
-    settable_attributes = ("inertial",)
 
     def __init__(
         self,
@@ -393,7 +389,7 @@ class Link(Frame):
         super().__init__(name, position=position, wxyz=wxyz)
         self.visuals = visuals
         self.collisions = collisions
-        self.inertial = inertial
+        self._inertial = inertial
         self._closures: list[Closure] = []
 
     @property
@@ -413,6 +409,16 @@ class Link(Frame):
     @collisions.setter
     def collisions(self, shapes: Iterable[ShapeInstance]) -> None:
         self._collisions = check_shape_instances(shapes, f"link {self.name!r}: collisions")
+
+    @property
+    def inertial(self) -> Inertial | None:
+        """Mass and inertia; None if unknown. It can be assigned."""
+        return self._inertial
+
+    @inertial.setter
+    def inertial(self, inertial: Inertial | None) -> None:
+        self._inertial = inertial
+        self._record_edit()
 
     @property
     def closures(self) -> tuple[Closure, ...]:

@@ -397,7 +397,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
     def revision(self) -> tuple[int, ...]:
         """Version numbers of the trees, which change with each edit of the graph; caches compare them.
 
-        New joint values and targets, shapes, inertias and goal poses do not change these numbers.
+        New joint values and targets, shapes and goal poses do not change these numbers.
         """
         self._update_if_edited()
         return self._indexed_revision
