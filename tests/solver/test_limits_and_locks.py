@@ -157,6 +157,16 @@ def test_only_active_joints_move():
     assert solution["joint2"] != 0.7
 
 
+def test_limits_of_a_call_win_over_those_of_the_solver():
+    """A dof of a joint that the call limits as a whole kept its limits of the solver."""
+    builder = mk.Builder("gantry")
+    builder.joint("base", "world", "body", ("X", "Y"))
+    goal = mk.PositionGoal("body", (9, 9, 0))
+    solver = mk.Solver(builder.build(), goal, limits={"base": (-1, 1), "base.X": (-2, 2)})
+    np.testing.assert_allclose(solver.solve(q0=[0.0, 0.0]).q, [2, 1], atol=1e-9)
+    np.testing.assert_allclose(solver.solve(q0=[0.0, 0.0], limits={"base": (-3, 3)}).q, [3, 3], atol=1e-9)
+
+
 def test_lock_wins_over_active():
     solution = mk.Solver(arm(), mk.PositionGoal("tool", (0, 2, 0)), active=["joint1", "joint2"], lock="joint1").solve(
         q0=bent()

@@ -163,6 +163,7 @@ CASES = {
     "limits of three": (lambda: solver(limits={"joint1": (0, 1, 2)}), ShapeError, "lower, upper"),
     "limits with a NaN": (lambda: solver(limits={"joint1": (0, math.nan)}), NotFinite, "joint1"),
     "limits as a list": (lambda: solver(limits=[(0, 1)] * 3), ShapeError, "name"),
+    "limits as a list in a call": (lambda: solver().solve(limits=[("joint1", (0, 1))]), ShapeError, "name"),
     "limits of a ball": (
         lambda: mk.Solver(_ball(), mk.AxisGoal("body", (0, 0, 1)), limits={"ball": (0, 1)}),
         LimitsError,

@@ -209,17 +209,35 @@ def as_dof_mask(
     return mask
 
 
-def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> tuple[Array, Array]:
+def as_bounds(mechanism: Mechanism, *limits: Mapping[str, ArrayLike] | None) -> tuple[Array, Array]:
     """Return lower and upper limits, (nq,) each: those of the mechanism, replaced where `limits` has (lower, upper).
 
     Limits of a mimic joint are limits of its own value; they narrow those of its leader.
+
+    Args:
+        mechanism: the mechanism.
+        limits: any number of mappings from joints or dofs to (lower, upper), rad or m; later ones replace earlier ones.
+            None: no limits are replaced.
     """
     lower, upper = mechanism.space.lower.copy(), mechanism.space.upper.copy()
-    if limits is None:
-        return lower, upper
     replaced: dict[tuple[Joint, DoF], tuple[float, float]] = {}
+    for mapping in limits:
+        if mapping is not None:
+            replaced |= _limits_by_dof(mechanism, mapping)
+    indices = mechanism.kinematics.joint_indices
+    for joint, dof in {leader_of(*key) for key in replaced}:
+        k = indices[joint].q[dof]
+        lower[k], upper[k] = joint.effective_limits(dof, replaced)
+    return lower, upper
+
+
+def _limits_by_dof(
+    mechanism: Mechanism, limits: Mapping[str, ArrayLike]
+) -> dict[tuple[Joint, DoF], tuple[float, float]]:
+    """Return (lower, upper) of each scalar dof that `limits` names; of several limits for a dof the last one."""
     if not isinstance(limits, Mapping):
         raise ShapeError(f"limits must be a mapping from names, as in {{'elbow': (0, 2)}}, not {limits!r}")
+    limits_by_dof: dict[tuple[Joint, DoF], tuple[float, float]] = {}
     for name, pair in limits.items():
         if np.shape(pair) != (2,):
             raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}")
@@ -231,12 +249,8 @@ def as_bounds(mechanism: Mechanism, limits: Mapping[str, ArrayLike] | None) -> t
         if len(q) != len(v):
             raise LimitsError(f"spherical joint {name!r} has no limits; Joint.set_cone limits its swing")
         if q:
-            replaced.update(dict.fromkeys(_named_dofs(mechanism, name), (low, high)))
-    indices = mechanism.kinematics.joint_indices
-    for joint, dof in {leader_of(*key) for key in replaced}:
-        k = indices[joint].q[dof]
-        lower[k], upper[k] = joint.effective_limits(dof, replaced)
-    return lower, upper
+            limits_by_dof.update(dict.fromkeys(_named_dofs(mechanism, name), (low, high)))
+    return limits_by_dof
 
 
 def leader_of(joint: Joint, dof: DoF) -> tuple[Joint, DoF]:

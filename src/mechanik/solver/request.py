@@ -146,9 +146,7 @@ def resolve_request(
         base_objectives = definition.current_objectives()
     objectives = (*with_targets(base_objectives, request.targets), *definition.constraints)
     lower, upper = (
-        compiled.bounds
-        if request.limits is None
-        else as_bounds(mechanism, {**(definition.limits or {}), **request.limits})
+        compiled.bounds if request.limits is None else as_bounds(mechanism, definition.limits, request.limits)
     )
     if request.max_deviation is not None:
         clamped_q = np.clip(q, lower, upper)
