@@ -156,6 +156,11 @@ CASES = {
     ),
     "a start of words": (lambda: solver().solve(q0="home"), ShapeError, "numbers"),
     "complex numbers": (lambda: solver().solve(q0=np.zeros(3, dtype=complex)), ShapeError, "real"),
+    "an array of one number as two targets": (
+        lambda: solver(GOAL, mk.RestPose()).solve(np.array(5.0)),
+        ShapeError,
+        "2 objectives",
+    ),
     # limits and locks
     "limits the wrong way round": (lambda: solver(limits={"joint1": (1, 0)}), LimitsError, "lower"),
     "limits the wrong way round in a call": (lambda: solver().solve(limits={"joint1": (1, 0)}), LimitsError, "lower"),

@@ -69,7 +69,8 @@ def with_targets(objectives: tuple[Objective, ...], targets: Targets) -> tuple[O
     if len(objectives) == 1:
         single_target: Any = targets  # type: ignore[assignment]
         return (objectives[0].with_target(single_target),)
-    if not isinstance(targets, list | tuple | np.ndarray) or len(targets) != len(objectives):  # type: ignore[arg-type]
+    has_entries = isinstance(targets, list | tuple) or (isinstance(targets, np.ndarray) and targets.ndim > 0)
+    if not has_entries or len(targets) != len(objectives):  # type: ignore[arg-type]
         raise ShapeError(
             f"the solver has {len(objectives)} objectives: give as many targets, or a mapping from objective names"
         )
@@ -233,7 +234,7 @@ class TargetWriter:
             target_list = self._by_index(targets)  # type: ignore[arg-type]
         elif len(self._entries) == 1:
             target_list = (targets,)
-        elif not isinstance(targets, list | tuple | np.ndarray):
+        elif not (isinstance(targets, list | tuple) or (isinstance(targets, np.ndarray) and targets.ndim > 0)):
             return None
         if target_list is None or len(target_list) != len(self._entries):
             return None

@@ -77,6 +77,16 @@ def test_invalid_target_raises_and_the_last_one_stays(arm):
     assert np.abs(tracker.step().v).max() < 1e-9
 
 
+@pytest.mark.parametrize("targets", [5.0, np.array(5.0), 7, "hand", {1, 2}, object(), [np.eye(4)], np.eye(4)])
+@pytest.mark.parametrize("second", [mk.PositionGoal("panda_link4", (0, 0, 1)), mk.JointValues({"panda_joint1": 0.1})])
+def test_targets_that_are_not_one_for_each_task_raise(arm, second, targets):
+    """A number ended in an error of Python, as if it were a list."""
+    tracker = Tracker(arm, [mk.PoseGoal(FLANGE, arm.pose(FLANGE)), second])
+    with pytest.raises(mk.MechanikError):
+        tracker.step(targets)
+    tracker.step()
+
+
 def test_start_that_cannot_stop_before_a_limit_raises(arm):
     tracker = Tracker(arm, mk.PoseGoal(FLANGE, arm.pose(FLANGE)), velocity=2.0, acceleration=1.0)
     q, v = np.array(arm.q), np.zeros(8)

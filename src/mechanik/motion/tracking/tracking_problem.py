@@ -380,7 +380,8 @@ class TaskTargets:
 
     def _write_fast(self, targets: Targets, q: Array) -> bool:
         """Write targets without new relations; return False and change nothing if targets need full validation."""
-        task_count, remaining_targets = len(self._objectives), targets
+        task_count = len(self._objectives)
+        remaining_targets: Any = targets
         packed = self._tracking_problem.subproblem.packed
         slot_values: list[tuple[int, float]] = []
         joint_values: dict[int, dict[str, float]] = {}
@@ -401,11 +402,15 @@ class TaskTargets:
             if writer is None:
                 return False
             if not isinstance(remaining_targets, Mapping):
-                remaining_targets = (
-                    (remaining_targets, None)
-                    if task_count == 1 and not self._joint_readers
-                    else (*remaining_targets, None)
+                has_entries = isinstance(remaining_targets, list | tuple) or (
+                    isinstance(remaining_targets, np.ndarray) and remaining_targets.ndim > 0
                 )
+                if task_count == 1 and not self._joint_readers:
+                    remaining_targets = (remaining_targets, None)
+                elif has_entries:
+                    remaining_targets = (*remaining_targets, None)
+                else:
+                    return False
             values = writer.pack(remaining_targets, arrays_only=True)
             if values is None:
                 return False
