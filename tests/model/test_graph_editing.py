@@ -12,6 +12,7 @@ from random_mechanisms import random_joint, random_mechanism, random_pose, seeds
 
 from mechanik import Builder, Goal, Joint, Link, Mechanism, arm_2d, gallery, trim
 from mechanik.errors import CouplingError, DoFError, MechanikError, ShapeError, StructureError, UnknownName
+from mechanik.model import mechanism as mechanism_module
 
 
 def arm() -> Mechanism:
@@ -20,6 +21,23 @@ def arm() -> Mechanism:
     builder.revolute("elbow", "upper", "lower", at=(1, 0, 0))
     builder.fixed("grip", "lower", "tool", at=(1, 0, 0))
     return builder.build()
+
+
+def test_an_edit_while_the_parts_are_listed_is_noticed(monkeypatch):
+    """A joint that another thread added at that moment was missing until the next edit."""
+    mechanism, new_joint = arm(), Joint("new")
+    base, name_all = mechanism.link("base"), mechanism_module._name_all
+
+    def name_and_edit(frames):
+        names = name_all(frames)
+        if new_joint.parent is None:
+            base.add_child(new_joint)
+        return names
+
+    monkeypatch.setattr(mechanism_module, "_name_all", name_and_edit)
+    base.name = "ground"
+    assert "ground" in mechanism.links
+    assert "new" in mechanism.joints
 
 
 def test_every_kind_of_edit_changes_the_revision():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import mechanik as mk
 from mechanik import Status
+from mechanik.solver.compiled_problem import CompiledProblem
 
 
 def test_goals_can_be_added_and_removed():
@@ -151,6 +152,31 @@ def test_a_root_can_be_attached_to_a_new_parent():
     solution = solver.solve()
     assert solution.success, solution
     assert lift.values[0] == pytest.approx(2.0, abs=1e-6)
+
+
+def test_an_edit_at_the_end_of_a_solve_is_noticed(monkeypatch):
+    """After an edit by another thread, just when the solver had looked for edits, all later calls raised."""
+    root, joints, tip = planar_arm(joints=2)
+    goal = point_goal(tip, position=(1.0, 0.5, 0))
+    solver = mk.Solver(root)
+    solver.solve()
+    is_stale = CompiledProblem.is_stale
+    new_positions = [(1.5, 0, 0)]
+
+    def look_and_edit(compiled):
+        answer = is_stale.fget(compiled)
+        if new_positions:
+            joints[1].position = new_positions.pop()
+        return answer
+
+    monkeypatch.setattr(CompiledProblem, "is_stale", property(look_and_edit))
+    goal.position = (1.0, 0.6, 0)
+    solver.solve()
+    monkeypatch.undo()
+    assert not new_positions
+    goal.position = (2.3, 0.6, 0)
+    assert solver.solve().success
+    np.testing.assert_allclose(tip.world_position, goal.position, atol=1e-6)
 
 
 def test_links_joints_and_limits_can_change():

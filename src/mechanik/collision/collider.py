@@ -371,9 +371,10 @@ class Collider:
         """Return the pairs to check, prepared again if the mechanism was edited."""
         if Frame.edit_count != self._edit_count:
             with self._lock:
+                edit_count = Frame.edit_count  # read first: an edit during the comparison is noticed in the next call
                 if self._revision != self.mechanism.revision:
                     self._prepare()
-                self._edit_count = Frame.edit_count
+                self._edit_count = edit_count
         return self._collision_pairs
 
     def _configuration_rows(self, q: ArrayLike) -> tuple[Array, tuple[int, ...]]:

@@ -845,15 +845,18 @@ class Mechanism(LoopKinematics, AllowedCollisions):
 
     def _update_if_edited(self) -> None:
         """Update the parts and names if a tree of this mechanism was edited."""
-        if Frame.edit_count == self._indexed_edit_count:
+        edit_count = Frame.edit_count  # read first: an edit during the comparison is noticed in the next call
+        if edit_count == self._indexed_edit_count:
             return
         if self._indexed_revision != tuple(root._revision for root in self._roots):
             self._rebuild_index()
-        self._indexed_edit_count = Frame.edit_count
+        self._indexed_edit_count = edit_count
 
     def _rebuild_index(self) -> None:
         """Find all parts of the graph and their names again, and discard compiled data."""
+        edit_count = Frame.edit_count
         self._roots = find_roots(self._initial_roots)
+        revision = tuple(root._revision for root in self._roots)  # read first, since other threads may edit meanwhile
         frames = sorted((frame for root in self._roots for frame in root.traverse()), key=lambda frame: frame._serial)
         self._names = _name_all(frames)
         links = {self._names[frame]: frame for frame in frames if isinstance(frame, Link)}
@@ -867,8 +870,7 @@ class Mechanism(LoopKinematics, AllowedCollisions):
         self._paths: Mapping[Any, Array] = {}
         self._nv = 0
         self._cache: dict[str, object] = {}  # valid for the present revision only
-        self._indexed_revision = tuple(root._revision for root in self._roots)
-        self._indexed_edit_count = Frame.edit_count
+        self._indexed_revision, self._indexed_edit_count = revision, edit_count
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -341,8 +341,9 @@ class Pipeline:
             solution = backends.solve(resolved, partial)
         if self.definition.moves_joints:
             self.definition.mechanism.q = solution.q
+            edit_count = Frame.edit_count  # read first: an edit during the comparison is noticed in the next call
             if not backends.compiled.is_stale:
-                self.edit_count = Frame.edit_count
+                self.edit_count = edit_count
         return solution
 
     @contextmanager

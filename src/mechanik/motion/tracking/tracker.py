@@ -420,7 +420,7 @@ class Tracker:
         )  # fmt: skip
         relations = [item.relations(mechanism) for item in objectives]
         self._targets = TaskTargets(mechanism, problem, task_objectives, relations, self._bounds)
-        self._revision, self._edit_count = mechanism.revision, Frame.edit_count
+        self._edit_count, self._revision = Frame.edit_count, mechanism.revision
         packed = problem.subproblem.packed
         # the trial configuration is q, then the values of the joints that close loops
         self._trial, self._q = packed.trial, packed.trial_q
@@ -591,6 +591,7 @@ class Tracker:
 
     def _check_current(self) -> None:
         """Reject a mechanism that was edited after the tracker was created."""
+        edit_count = Frame.edit_count  # read first: an edit during the comparison is noticed in the next call
         if self.mechanism.revision != self._revision:
             raise StructureError("the mechanism was edited after the tracker was created; create a new tracker")
-        self._edit_count = Frame.edit_count
+        self._edit_count = edit_count
