@@ -65,7 +65,8 @@ class LeastSquaresProblem:
         scalar_columns: mask of the columns of scalar dofs, (n,); False for spherical joints.
         q_lower, q_upper: limits of this solve, (nq,).
         deadline: time of `time.perf_counter`, s; methods with long iterations check the deadline.
-        cache: data about the mechanism that a method stores for the next call.
+        cache: data that later calls with this workspace reuse, such as seed tables and closed forms. An entry depends
+            on the compiled problem and on its key, not on the call that stored it.
 
     Example:
         >>> class Inspect(mk.Method):

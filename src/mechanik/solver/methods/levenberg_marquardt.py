@@ -113,9 +113,6 @@ class LevenbergMarquardt(Method):
             progress_tolerance=self.progress_tolerance,
         )
 
-    def for_single_step(self) -> LevenbergMarquardt:
-        return replace(self, perturbation=0.0)
-
     def with_clipped_errors(self, position: float, rotation: float) -> LevenbergMarquardt:
         return replace(
             self,

@@ -133,10 +133,6 @@ class Method(ABC):
         """
         raise NotImplementedError(f"{self.title} does not run in the general kernel")
 
-    def for_single_step(self) -> Method:
-        """Return the method for a single iteration of `Solver.step`."""
-        return self
-
     def with_clipped_errors(self, position: float, rotation: float) -> Method:
         """Return the method that clips errors of goals at `position` (m) and `rotation` (rad), if it can."""
         return self
