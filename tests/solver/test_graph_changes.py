@@ -155,7 +155,7 @@ def test_a_root_can_be_attached_to_a_new_parent():
 
 
 def test_an_edit_at_the_end_of_a_solve_is_noticed(monkeypatch):
-    """After an edit by another thread, just when the solver had looked for edits, all later calls raised."""
+    """After an edit by another thread, just when the solver had checked for edits, all later calls raised."""
     root, joints, tip = planar_arm(joints=2)
     goal = point_goal(tip, position=(1.0, 0.5, 0))
     solver = mk.Solver(root)
@@ -163,13 +163,13 @@ def test_an_edit_at_the_end_of_a_solve_is_noticed(monkeypatch):
     is_stale = CompiledProblem.is_stale
     new_positions = [(1.5, 0, 0)]
 
-    def look_and_edit(compiled):
+    def check_and_edit(compiled):
         answer = is_stale.fget(compiled)
         if new_positions:
             joints[1].position = new_positions.pop()
         return answer
 
-    monkeypatch.setattr(CompiledProblem, "is_stale", property(look_and_edit))
+    monkeypatch.setattr(CompiledProblem, "is_stale", property(check_and_edit))
     goal.position = (1.0, 0.6, 0)
     solver.solve()
     monkeypatch.undo()

@@ -344,19 +344,19 @@ class JointObjective(Objective):
         return nearest_relations(mechanism, self.joint_targets(mechanism), mechanism._single_q(q), lower, upper)
 
     def error(self, mechanism: Mechanism, q: ArrayLike) -> ErrorNorms:
-        return _FixedRelations(self.nearest_relations(mechanism, q)).error(mechanism, q)
+        return FixedRelations(self.nearest_relations(mechanism, q)).error(mechanism, q)
 
     def _residual_and_jacobian(
         self, mechanism: Mechanism, q: ArrayLike, definition: ResidualDefinition
     ) -> tuple[Array, Array]:
         if definition != "mechanik":
             return Objective._residual_and_jacobian(self, mechanism, q, definition)
-        return _FixedRelations(self.nearest_relations(mechanism, q))._residual_and_jacobian(mechanism, q, definition)
+        return FixedRelations(self.nearest_relations(mechanism, q))._residual_and_jacobian(mechanism, q, definition)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _FixedRelations(Objective):
-    """Objective that consists of given relations and evaluates them."""
+class FixedRelations(Objective):
+    """Objective that consists of given relations, such as joint values whose angles no longer depend on q."""
 
     fixed_relations: tuple[Relation, ...]
 
@@ -479,7 +479,8 @@ class RestPose(JointObjective):
 
     Args:
         q: a configuration (nq,); or values by name, as for `JointValues`; or None: the `rest_pose` of the joints at the
-            time of the solve.
+            time of the solve; where these give only some angles of a spherical joint or of a joint that closes a loop,
+            the other angles are those of the mechanism.
         weights: by joint or dof, factor of the residual; default 1. A dof with weight 0 is ignored.
         angle_mode: as for `JointValues`. With q=None, full revolutions always count in a joint with `track_turns`.
         **options: `weight`, `level`, `tolerance` and the other fields of `Objective`.

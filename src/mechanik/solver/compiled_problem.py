@@ -1,7 +1,7 @@
 """What a solver was made for, and its compiled form: objectives, limits and the packed tables of each subproblem.
 
-Both are immutable. An edit of the mechanism, or targets with another structure, make a new compiled problem; calls in
-other threads continue with the old one.
+Both are immutable. Targets with another structure make a further compiled problem. An edit of the mechanism makes a new
+one, and calls that run meanwhile raise `InvalidOperation`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a request to a solution: backends in order, each with the partial answer of the one before.
 
-A pipeline belongs to one definition. It holds the backends of the compiled problem; an edit of the mechanism, or
-targets with another structure, replace them as a whole.
+A pipeline belongs to one definition. It holds the backends of the compiled problem. An edit of the mechanism replaces
+them as a whole; targets with another structure get backends of their own (`_variant`).
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ class ProblemBackends:
             if self.chain is None
             else BackendReport(
                 "chain kernel",
-                "first; not for calls with lock, limits, max_deviation, history, callback, or options other than "
-                "restarts and max_seconds",
+                "first; not for calls with lock, limits, max_deviation, history, callback, restarts=0, or options "
+                f"other than {', '.join(sorted(SUPPORTED_CHANGES))}",
             )
         ]
         later = "" if self.chain is None else "continues from the best configuration of the chain kernel"
@@ -259,8 +259,8 @@ class Pipeline:
         self._backends, self.call = backends, backends.call
 
     @property
-    def prepared_backends(self) -> ProblemBackends:
-        """The backends of the last call, without a check for edits."""
+    def current_backends(self) -> ProblemBackends:
+        """The backends of the definition, without a check for edits."""
         return self._backends
 
     def backends(self) -> ProblemBackends:

@@ -1,8 +1,8 @@
 """The public solver: `Solver`, and the single call `solve`.
 
-A call with a target and a start alone runs a prepared call, which writes the target and calls a kernel. All other calls
-become a `SolveRequest`, which goes through the backends of the pipeline in order (`pipeline.py`). With `avoid`,
-`CollisionAvoidance` wraps the pipeline.
+Calls with targets, a start and options run a prepared call if there is one: it writes the targets and calls a kernel.
+All other calls, and those whose prepared call gives no solution, become a `SolveRequest`, which goes through the
+backends of the pipeline in order (`pipeline.py`). With `avoid`, `CollisionAvoidance` wraps the pipeline.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Solver:
     `solve`, `solve_nearby` and `step`.
 
     An answer depends on how the solver was made and on the arguments of the call, and on the configuration of the
-    mechanism only if `q0` is not given. Threads may share a solver, and functions that it calls may call it.
+    mechanism only if `q0` is not given, and for rest poses of joints that give only some angles of a spherical joint or
+    of a joint that closes a loop. Threads may share a solver, and functions that it calls may call it.
 
     Args:
         mechanism: a mechanism, or the root frame or frames of a graph.
@@ -184,7 +185,7 @@ class Solver:
         self._avoidance = None if constraint is None else CollisionAvoidance(self._pipeline, constraint)
 
     def __repr__(self) -> str:
-        backends = self._pipeline.prepared_backends
+        backends = self._pipeline.current_backends
         objective_text = format_count(len(backends.compiled.objectives), "objective")
         subproblem_text = format_count(len(backends.compiled.problem.subproblems), "subproblem")
         return f"<solver of {self.mechanism!r} by {self.method.title}: {objective_text} in {subproblem_text}>"
@@ -222,7 +223,7 @@ class Solver:
         definition = self._pipeline.definition
         if definition.given_objectives is None:
             return definition.current_objectives()
-        return self._pipeline.prepared_backends.compiled.objectives
+        return self._pipeline.current_backends.compiled.objectives
 
     @property
     def pipeline(self) -> Pipeline:
@@ -333,7 +334,7 @@ class Solver:
             and not (nearest or history)
             and lock is limits is rng is feasible is callback is None
         ):
-            call = pipeline.call if not options else pipeline.prepared_backends.prepared_call(options)
+            call = pipeline.call if not options else pipeline.current_backends.prepared_call(options)
             answer = None if call is None else call(targets, q0)
             if isinstance(answer, Solution):
                 return answer
@@ -566,7 +567,7 @@ def _restore_solver(definition: ProblemDefinition, constraint: CollisionConstrai
     return solver
 
 
-DEFAULT_RESTARTS = 100
+RESTARTS_OF_SINGLE_SOLVE = 100
 """Number of restarts of `solve` if the caller gives none and the chain kernel is not used."""
 
 
@@ -643,7 +644,7 @@ def solve(
     # the chain kernel has its own default of restarts, and cannot call Python functions
     has_chain = compiled_solver.chain is not None
     is_plain = has_chain and feasible is None and callback is None and not history
-    call_options: dict[str, Any] = {"restarts": DEFAULT_RESTARTS} if restarts is None and not is_plain else {}
+    call_options: dict[str, Any] = {"restarts": RESTARTS_OF_SINGLE_SOLVE} if restarts is None and not is_plain else {}
     start = mechanism.q if q0 is None else q0
     return compiled_solver.solve(
         q0=start, rng=rng, feasible=feasible, history=history, callback=callback, **call_options

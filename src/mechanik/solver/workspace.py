@@ -32,7 +32,7 @@ class Workspace:
             part.set_request(compiled.all_objectives, relations, compiled.bounds, None)
 
     def load(self, request: ResolvedRequest) -> None:
-        """Write all inputs of a call; nothing of an earlier call remains."""
+        """Write all inputs of a call; of earlier calls only `LeastSquaresProblem.cache` remains."""
         compiled = self.compiled
         problem, mechanism = compiled.problem, compiled.mechanism
         extra_values = closing_values(mechanism, problem, request.start)

@@ -15,13 +15,13 @@ from mechanik.kernels.tracking.tracking_layout import TrackingTables
 from mechanik.model import Mechanism
 from mechanik.model.configuration_space import Indices
 from mechanik.objectives import JointValues, Objective
-from mechanik.objectives.joint_goals import JointObjective, nearest_equivalent_value
+from mechanik.objectives.joint_goals import FixedRelations, JointObjective, nearest_equivalent_value
 from mechanik.objectives.relation import Relation, RelationKind
 from mechanik.problem import Problem, ProblemSettings, Subproblem, compile_problem, same_structure, write_targets
 from mechanik.solver.target_writer import Targets, make_target_writer, with_targets
 from mechanik.spatial.array import Array
 
-CLOSURE_TOLERANCE = 1e-12
+TRACKING_CLOSURE_TOLERANCE = 1e-12
 """m: tolerance of loop closures, unless rounding errors are larger. The tolerance of angles, rad, is this value divided
 by the length unit of the mechanism."""
 SINGULARITY_DISTANCE = 0.1
@@ -31,16 +31,6 @@ its home pose has a distance of 0.3."""
 BRAKING_SHARE = 0.5
 """Largest deceleration before a position limit, as a fraction of the acceleration limit, for dofs that loops couple.
 The remaining acceleration is reserved for the curvature of the loops."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FrozenObjective(Objective):
-    """An objective with fixed relations, such as a joint objective whose angles no longer depend on q."""
-
-    fixed_relations: tuple[Relation, ...] = ()
-
-    def relations(self, mechanism: Mechanism) -> tuple[Relation, ...]:
-        return self.fixed_relations
 
 
 def freeze_angles(mechanism: Mechanism, objective: Objective, q: Array, bounds: tuple[Array, Array]) -> Objective:
@@ -54,7 +44,7 @@ def freeze_angles(mechanism: Mechanism, objective: Objective, q: Array, bounds: 
     if not isinstance(objective, JointObjective):
         return objective
     relations = objective.nearest_relations(mechanism, q, *bounds)
-    return FrozenObjective(
+    return FixedRelations(
         fixed_relations=relations, weight=objective.weight, level=objective.level, tolerance=objective.tolerance,
         angle_tolerance=objective.angle_tolerance, required=objective.required, name=objective.name,
     )  # fmt: skip
@@ -168,7 +158,7 @@ def build_tracking_problem(
     """
     empty_relation = Relation(RelationKind.FUNCTION, (), function=_empty_residual)
     # an empty residual that depends on all dofs puts all of them into one subproblem, also dofs without a goal
-    all_dofs = FrozenObjective(
+    all_dofs = FixedRelations(
         fixed_relations=(empty_relation,), level=min(item.level for item in objectives), name="all dofs"
     )
     compiled_objectives = [*objectives, all_dofs]
@@ -213,7 +203,7 @@ def build_tracking_problem(
     options.singularity_distance = SINGULARITY_DISTANCE
     options.follows_target_velocity = follows_targets
     options.limit_approach_rate = BRAKING_SHARE / max(longest_stopping_time, BRAKING_SHARE * dt)
-    options.hard_residual_tolerance = max(CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
+    options.hard_residual_tolerance = max(TRACKING_CLOSURE_TOLERANCE / compiled_problem.length_unit, 4e-15)
     tracking_problem = TrackingProblem(compiled_problem, subproblem, relations, tables, columns, has_functions)
     tables.gain[:] = 1.0 / dt
     for task_index, gain in enumerate(gains):

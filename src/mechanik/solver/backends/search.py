@@ -23,7 +23,7 @@ from mechanik.solver.solution import Solution, SolutionDetails
 from mechanik.solver.workspace import Workspace, WorkspacePool
 from mechanik.spatial.array import Array
 
-DEFAULT_RESTARTS = 5
+RESTARTS_OF_GENERAL_KERNEL = 5
 """Restarts of a compiled method where the caller limits neither restarts nor iterations nor time, no loop has to be
 closed, and the goals do not have more rows than there are dofs. Of 1,500 reachable pairs of points on a tree with 13
 joints, 76 were not reached from the first start, and all of them with 5 restarts; solving all targets took 1.4 times as
@@ -226,7 +226,7 @@ def default_restart_count(compiled: CompiledProblem, method: Method, options: Op
         return 0
     if any(subproblem.is_overdetermined for subproblem in compiled.problem.subproblems):
         return 0
-    return DEFAULT_RESTARTS
+    return RESTARTS_OF_GENERAL_KERNEL
 
 
 def _restart(request: ResolvedRequest, workspace: Workspace, progress: SearchProgress) -> None:
