@@ -1,4 +1,4 @@
-"""Layout of the tables of the distance and collision kernels: shapes, points, bodies, pairs and the bounding box tree.
+"""Layout of the distance and collision tables: shapes, points, bodies, pairs, and a bounding volume hierarchy (BVH).
 
 The distance between two shapes A and B is negative if they overlap; its magnitude is then the length of the shortest
 translation that separates them (for height fields: the shortest that `shape_distance.py` tries). A distance result is
@@ -106,7 +106,7 @@ class PairList(Record):
 
 
 class TreeBox(Record):
-    """A box of the bounding box tree, parallel to the axes of the world.
+    """A box of the bounding volume hierarchy (BVH), parallel to the axes of the world.
 
     Attributes:
         low, high: smallest and largest x, y, z, m.

@@ -1,7 +1,8 @@
 """Collision query of a mechanism: whether configurations are free, distances and their gradients, or all near pairs.
 
-Bounding spheres and the box tree discard pairs that are far apart; only the others are measured exactly. The gradient
-of a distance is n . (velocity of the point on B - velocity of the point on A) per unit of each entry of v.
+Bounding spheres and the bounding volume hierarchy (BVH) discard pairs that are far apart; only the others are measured
+exactly. The gradient of a distance is n . (velocity of the point on B - velocity of the point on A) per unit of each
+entry of v.
 
 All poses and centres are in one work array of `Place` records, since each further array needs another allocation: the
 nodes, then the moving shapes, then the moving bodies. The subroutines pass the three parts as the tuple `places`.
