@@ -125,7 +125,7 @@ class FuzzCase:
         solver_options: arguments of `Solver`.
         calls: the calls, in order.
         is_pickled: whether the solver is pickled before its first call.
-        parts: names of all parts that could be left out.
+        part_names: names of all parts that could be left out.
     """
 
     def __init__(self, seed: int, without: frozenset[str] = frozenset(), joints: int | None = None) -> None:
@@ -140,7 +140,7 @@ class FuzzCase:
             if self.method in SLOW_METHODS and rng.random() < 0.6:
                 self.method = "dls"
         self.is_pickled = rng.random() < 0.05 and parts.has("pickled solver")
-        self.is_careless = rng.random() < 0.1 and parts.has("unsupported combinations")
+        self.has_unsupported_combinations = rng.random() < 0.1 and parts.has("unsupported combinations")
         self._closer: mk.Solver | None = None
         self.configurations = self._random_configurations()
         self.objectives = self._random_objectives()
@@ -230,15 +230,15 @@ class FuzzCase:
             return []
         max_level = int(rng.integers(1, 4)) if rng.random() < 0.35 else 1
         has_soft = self.method in SOFT_METHODS
-        if not has_soft and not self.is_careless:
+        if not has_soft and not self.has_unsupported_combinations:
             max_level = 1
-        if self.method in ("dls", "pseudo_inverse") and not self.is_careless:
+        if self.method in ("dls", "pseudo_inverse") and not self.has_unsupported_combinations:
             max_level = 1
         count = (
             1 if rng.random() < 0.45 else int(rng.integers(2, 5)) if rng.random() < 0.9 else int(rng.integers(5, 12))
         )
         kinds: tuple[str, ...] = KINDS
-        if not self.is_careless and (self.method == "closed_form" or (self.method == "fabrik")):
+        if not self.has_unsupported_combinations and (self.method == "closed_form" or (self.method == "fabrik")):
             count, kinds = 1, SIMPLE_KINDS
         setting = Setting(
             self.mechanism, self.verifier.numpy_poses, self.configurations[0], self.size, max_level, has_soft

@@ -137,7 +137,7 @@ class Verifier:
         position, rotation = np.zeros(len(q)), np.zeros(len(q))
         values = objective.values if isinstance(objective, mk.JointValues) else objective.q
         if not isinstance(values, Mapping):
-            return position, rotation  # a soft rest pose, which nobody verifies
+            return position, rotation  # a soft rest pose, which is not verified
         for name, numbers in values.items():
             joint = self.mechanism.joints[name]
             scalars = [dof for dof in joint.dof if not (joint.has_quaternion and dof.is_rotation)]

@@ -64,7 +64,7 @@ def test_errors_of_all_objectives_are_those_of_their_definition():
 
 
 @pytest.mark.parametrize(("value", "category"), [(True, WRONG_SUCCESS), (False, FALSE_FAILURE)])
-def test_a_wrong_word_about_success_is_found(monkeypatch, value, category):
+def test_a_wrong_success_flag_is_found(monkeypatch, value, category):
     monkeypatch.setattr(Solution, "_is_met", property(lambda self: value))
     tally = Tally()
     for seed in range(12):
