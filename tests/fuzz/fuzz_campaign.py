@@ -21,6 +21,8 @@ from fuzz_shrinking import shrink
 
 CASES_PER_CHUNK = 20
 PROCESS_DIED = "process died"
+OUTSIDE_A_CALL = "outside a call"
+"""Start of the description of a fault that is no answer of a solver, such as a case that cannot be made."""
 SHRUNK_PER_CATEGORY = 5
 FUNCTIONS: dict[str, tuple[Callable[[FuzzCase], Tally], str, tuple[str, ...]]] = {
     "solves": (check_case, "solves", (*CATEGORIES, PROCESS_DIED)),
@@ -29,16 +31,27 @@ FUNCTIONS: dict[str, tuple[Callable[[FuzzCase], Tally], str, tuple[str, ...]]] =
 """By name: the check of a case, what is counted, and the categories of faults."""
 
 
-def run_chunk(function: str, first_seed: int, folder: str) -> tuple[Counter[str], list[tuple[int, Fault]], float, int]:
-    """Check the cases of a chunk; returns counts, faults, and time (s) and seed of the slowest case."""
+def run_chunk(
+    function: str, first_seed: int, running_prefix: str
+) -> tuple[Counter[str], list[tuple[int, Fault]], float, int]:
+    """Check the cases of a chunk.
+
+    Args:
+        function: a key of FUNCTIONS.
+        first_seed: of the first case of the chunk.
+        running_prefix: start of the path of the file with the seed of the running case.
+
+    Returns:
+        Counts, faults, and time (s) and seed of the slowest case.
+    """
     warnings.simplefilter("error")  # a warning of NumPy is a fault, too
-    tally, slowest, running = Tally(), (0.0, first_seed), Path(folder) / f"running-{os.getpid()}"
+    tally, slowest, running = Tally(), (0.0, first_seed), Path(f"{running_prefix}{os.getpid()}")
     for seed in range(first_seed, first_seed + CASES_PER_CHUNK):
         running.write_text(str(seed))
         start = time.process_time()
         tally.add(check_seed(function, seed))
         slowest = max(slowest, (time.process_time() - start, seed))
-    running.unlink()
+    running.unlink(missing_ok=True)
     return tally.counts, tally.faults, *slowest
 
 
@@ -47,7 +60,7 @@ def check_seed(function: str, seed: int) -> Tally:
     try:
         return FUNCTIONS[function][0](FuzzCase(seed))
     except Exception as error:
-        return Tally(Counter(), [(seed, Fault("raw exception", f"outside a call: {type(error).__name__}: {error}"))])
+        return Tally(Counter(), [(seed, Fault("raw exception", f"{OUTSIDE_A_CALL}: {type(error).__name__}: {error}"))])
 
 
 class Campaign:
@@ -63,6 +76,7 @@ class Campaign:
         self.function, self.seed, self.folder = function, seed, folder
         self.check, self.unit, self.categories = FUNCTIONS[function]
         self.state_file = folder / f"{function}-{seed}.json"
+        self.running_prefix = f"running-{function}-{seed}-"  # other campaigns may run in the same folder
         self.tally, self.finished, self.seconds, self.slowest = Tally(), set[int](), 0.0, (0.0, seed)
         folder.mkdir(parents=True, exist_ok=True)
         if self.state_file.exists():
@@ -94,7 +108,7 @@ class Campaign:
                     while len(pending) < 2 * workers:
                         k = next(chunks)
                         seed = self.seed + k * CASES_PER_CHUNK
-                        pending[pool.submit(run_chunk, self.function, seed, str(self.folder))] = k
+                        pending[pool.submit(run_chunk, self.function, seed, str(self.folder / self.running_prefix))] = k
                     for future in wait(pending, return_when=FIRST_COMPLETED).done:
                         counts, faults, seconds, seed = future.result()
                         self.finished.add(pending.pop(future))
@@ -106,18 +120,23 @@ class Campaign:
 
     def _record_dead_processes(self) -> None:
         """Record the cases that ran while a process died, and go on after them."""
-        for file in self.folder.glob("running-*"):
+        for file in self.folder.glob(f"{self.running_prefix}*"):
             seed = int(file.read_text() or self.seed)
             self.tally.faults.append((seed, Fault(PROCESS_DIED, "the process ended while the case ran")))
             self.finished.add((seed - self.seed) // CASES_PER_CHUNK)
-            file.unlink()
+            file.unlink(missing_ok=True)
 
     def shrink_faults(self) -> None:
-        """Write the smallest case found for some faults of each category, one file each."""
+        """Write the smallest case found for some faults of each category, one file each.
+
+        Faults outside calls have no file, since their case may not exist.
+        """
         done: Counter[str] = Counter()
         for seed, fault in self.tally.faults:
             file = self.folder / f"{fault.category.replace(' ', '-')}-{seed}.txt"
-            if done[fault.category] >= SHRUNK_PER_CATEGORY or fault.category == PROCESS_DIED:
+            if fault.category == PROCESS_DIED or fault.detail.startswith(OUTSIDE_A_CALL):
+                continue
+            if done[fault.category] >= SHRUNK_PER_CATEGORY:
                 continue
             done[fault.category] += 1
             if file.exists():

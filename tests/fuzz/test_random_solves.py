@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fuzz_campaign import FUNCTIONS, Campaign
+from fuzz_campaign import FUNCTIONS, Campaign, check_seed
 from fuzz_cases import FuzzCase
 from fuzz_checks import FALSE_FAILURE, WRONG_SUCCESS, Fault, Tally, check_case
 from fuzz_objectives import KINDS
@@ -95,3 +96,34 @@ def test_a_stopped_campaign_goes_on_where_it_was(tmp_path: Path):
     assert resumed.tally == campaign.tally
     assert "seeds 9" in resumed.table()
     assert set(FUNCTIONS) == {"solves", "histories"}
+
+
+def test_a_case_that_cannot_be_made_does_not_end_a_campaign(monkeypatch, tmp_path: Path):
+    """It is a fault, but it cannot be shrunk: the campaign ended with a traceback."""
+
+    def fail(*arguments):
+        raise ValueError("no such case")
+
+    monkeypatch.setattr("fuzz_campaign.FuzzCase", fail)
+    monkeypatch.setattr("fuzz_shrinking.FuzzCase", fail)
+    campaign = Campaign("solves", 0, tmp_path)
+    campaign.tally.add(check_seed("solves", 3))
+    campaign.shrink_faults()
+    assert "seeds 3" in campaign.table()
+    assert not list(tmp_path.iterdir())
+
+
+def test_dead_processes_of_another_campaign_are_not_counted(monkeypatch, tmp_path: Path):
+    """Campaigns in one folder took each other's files."""
+    campaign = Campaign("solves", 5, tmp_path)
+
+    def die(*arguments):
+        for prefix, seed in (("solves-5", 31), ("solves-50", 61), ("histories-5", 7)):
+            (tmp_path / f"running-{prefix}-123").write_text(str(seed))
+        campaign.tally.counts["solves"] = 1
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(campaign, "_run_pool", die)
+    campaign.run(1, 1)
+    assert [seed for seed, _ in campaign.tally.faults] == [31]
+    assert {file.name for file in tmp_path.glob("running-*")} == {"running-solves-50-123", "running-histories-5-123"}
