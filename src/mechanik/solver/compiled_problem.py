@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mechanik.model import Closure, Mechanism
+from mechanik.model.configuration_space import normalize_quaternions
 from mechanik.model.mechanism import MechanismSnapshot
 from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.objectives.constraint_relations import closure_relations
@@ -302,3 +303,32 @@ def fingerprint_settings(compiled: CompiledProblem) -> Any:
     """Return all settings on which the results of a batch depend, besides mechanism, objectives and targets."""
     definition = compiled.definition
     return definition.method, definition.options, definition.is_auto, compiled.bounds, compiled.settings
+
+
+MIN_QUATERNION_NORM2 = 1e-6
+"""Squared norm below which a quaternion is left to the checks of a resolved request; the kernel uses the same value."""
+
+
+class FixedQuaternions:
+    """Quaternions in q that the kernel does not move: they are checked and normalized outside of it."""
+
+    def __init__(self, compiled: CompiledProblem) -> None:
+        space = compiled.mechanism.space
+        self._indices = [
+            k
+            for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
+            if not compiled.moving_dofs[v]
+        ]
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are such quaternions."""
+        return bool(self._indices)
+
+    def are_valid(self, q: Array) -> bool:
+        """Return whether no quaternion is nearly zero."""
+        return all(q[k : k + 4] @ q[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._indices)
+
+    def normalize(self, q: Array) -> None:
+        """Normalize the quaternions in place."""
+        normalize_quaternions(q, self._indices)

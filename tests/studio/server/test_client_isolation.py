@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import socket
 import threading
 import time
 import zipfile
@@ -48,8 +49,10 @@ def test_no_header_says_who_a_client_is(server, monkeypatch):
     monkeypatch.setattr(OpenSockets, "abort", lambda _, client: seen.append(tuple(client)))
     monkeypatch.setattr("mechanik.studio.server.connection._Connection.run", _out_of_time)
     headers = {"Cookie": cookie_of(server), "X-Forwarded-For": "10.1.2.3"}
-    with connect(f"ws://127.0.0.1:{server.port}/ws", origin=server.address[:-1], additional_headers=headers) as page:
-        own = page.local_address
+    page_socket = socket.create_connection(("127.0.0.1", server.port))
+    own = page_socket.getsockname()  # now, since the server may close the connection at once
+    url = f"ws://127.0.0.1:{server.port}/ws"
+    with connect(url, sock=page_socket, origin=server.address[:-1], additional_headers=headers):
         until = time.monotonic() + PATIENCE
         while not seen and time.monotonic() < until:
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Protocol of the backends, the partial answers that one backend leaves for the next, and checks of starts."""
+"""Protocol of the backends, and the partial answers that one backend leaves for the next."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mechanik.model.configuration_space import normalize_quaternions
-from mechanik.solver.compiled_problem import CompiledProblem
 from mechanik.solver.request import ResolvedRequest
 from mechanik.solver.solution import Solution
 from mechanik.spatial.array import Array
@@ -71,32 +69,3 @@ def as_start(q0: Any, shape: tuple[int]) -> Array | None:
     except (TypeError, ValueError):
         return None
     return start if start.shape == shape else None
-
-
-MIN_QUATERNION_NORM2 = 1e-6
-"""Squared norm below which a quaternion is left to the checks of a resolved request; the kernel uses the same value."""
-
-
-class FixedQuaternions:
-    """Quaternions in q that the kernel does not move: they are checked and normalized outside of it."""
-
-    def __init__(self, compiled: CompiledProblem) -> None:
-        space = compiled.mechanism.space
-        self._indices = [
-            k
-            for k, v in zip(space.quaternions_q.tolist(), space.quaternions_v.tolist(), strict=True)
-            if not compiled.moving_dofs[v]
-        ]
-
-    @property
-    def exist(self) -> bool:
-        """Whether there are such quaternions."""
-        return bool(self._indices)
-
-    def are_valid(self, q: Array) -> bool:
-        """Return whether no quaternion is nearly zero."""
-        return all(q[k : k + 4] @ q[k : k + 4] > MIN_QUATERNION_NORM2 for k in self._indices)
-
-    def normalize(self, q: Array) -> None:
-        """Normalize the quaternions in place."""
-        normalize_quaternions(q, self._indices)

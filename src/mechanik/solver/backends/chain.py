@@ -15,8 +15,8 @@ from mechanik.objectives import Objective
 from mechanik.objectives.relation import Relation, TargetPart
 from mechanik.objectives.target_spec import POINT, POSE
 from mechanik.problem.serial_chain import ChainWeights, find_serial_chain
-from mechanik.solver.backends.backend import FixedQuaternions, Partial, PreparedCall, as_start
-from mechanik.solver.compiled_problem import CompiledProblem
+from mechanik.solver.backends.backend import Partial, PreparedCall, as_start
+from mechanik.solver.compiled_problem import CompiledProblem, FixedQuaternions
 from mechanik.solver.methods.method_registry import is_default_method
 from mechanik.solver.options import Options
 from mechanik.solver.request import ResolvedRequest

@@ -17,8 +17,8 @@ import numpy as np
 from mechanik.kernels.state_layout import DONE
 from mechanik.problem import KernelOptions, PackedProblem, Subproblem
 from mechanik.problem.kernel_report import SUCCESS_INDEX
-from mechanik.solver.backends.backend import FixedQuaternions, Partial, PreparedCall, as_start
-from mechanik.solver.compiled_problem import CompiledProblem
+from mechanik.solver.backends.backend import Partial, PreparedCall, as_start
+from mechanik.solver.compiled_problem import CompiledProblem, FixedQuaternions
 from mechanik.solver.kernel_driver import NO_STARTS, NO_TARGET, descent_kernel
 from mechanik.solver.options import Options
 from mechanik.solver.solution import Solution
