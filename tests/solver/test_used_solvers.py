@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import mechanik as mk
-from mechanik.errors import LimitsError, MechanikError, NotARotation, ShapeError
+from mechanik.errors import (
+    BatchMismatch,
+    InvalidArgument,
+    LimitsError,
+    MechanikError,
+    NotARotation,
+    ObjectiveError,
+    ShapeError,
+)
 from mechanik.model import ShapeInstance
 from mechanik.spatial import quaternion
 
@@ -169,3 +177,141 @@ def test_the_time_limit_holds_for_fast_functions_in_python():
     solver = mk.Solver(mk.arm_2d([1.0, 1.0]), goal, restarts=127)
     all_iterations = solver.solve(q0=[0.1, 0.2]).iterations
     assert solver.solve(q0=[0.1, 0.2], max_seconds=1e-3).iterations < all_iterations / 4
+
+
+# ---- arguments that the caller changes ----------------------------------------------------------
+
+
+def test_names_of_locks_may_be_given_by_a_generator():
+    """A generator was empty after the first compilation, so that locked joints moved after an edit."""
+    arm = mk.arm_2d([1.0, 1.0, 1.0])
+    q0 = np.array([0.3, 0.4, 0.5])
+    solver = mk.Solver(arm, mk.PositionGoal("tool", (1.0, 1.0, 0.0)), lock=(name for name in ["joint1"]))
+    assert solver.solve(q0=q0).q[0] == 0.3
+    arm.joint("joint2").set_limits(-2.8, 2.8)
+    assert solver.solve(q0=q0).q[0] == 0.3
+
+
+def test_limits_and_rest_pose_are_copied():
+    """They were read again at calls with limits, and after edits."""
+    arm, q0 = mk.arm_2d([1.0, 1.0, 1.0]), np.array([0.3, 0.4, 0.5])
+    goal, limits, rest = mk.PositionGoal("tool", (-1.0, -1.2, 0.0)), {"joint1": [0.0, 0.5]}, np.array([0.1, 0.2, 0.3])
+    solver = mk.Solver(arm, goal, limits=limits, rest=rest)
+    first = solver.solve(q0=q0, limits={"joint2": (-1, 1)})
+    limits["joint1"][:] = -3.0, 3.0
+    rest[:] = 2.0, -1.0, -1.0
+    same(solver.solve(q0=q0, limits={"joint2": (-1, 1)}), first)
+
+
+# ---- batches ------------------------------------------------------------------------------------
+
+
+def test_a_stored_batch_is_not_resumed_for_permuted_targets(tmp_path):
+    """The fingerprint was made of sums over rows and over columns, which are the same for permuted coordinates."""
+    solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+    targets = np.array([[0.5, 1.25, 0.0], [1.25, 0.5, 0.0]])
+    solver.solve_batch(targets, out=tmp_path / "batch")
+    with pytest.raises(BatchMismatch):
+        solver.solve_batch(targets[::-1].copy(), out=tmp_path / "batch")
+
+
+def test_rows_of_a_graph_solver_do_not_depend_on_one_another():
+    """Each row wrote its result to the graph, and the next row started there."""
+    solver = mk.Solver(mk.arm_2d([1.0, 1.0, 1.0]).roots, mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+    targets = np.array([[1.0, 1.5, 0.0], [0.5, -1.0, 0.0], [1.0, 1.5, 0.0]])
+    solver.mechanism.q = q = np.array([0.3, 0.4, 0.5])
+    result = solver.solve_batch(targets, threads=1)
+    np.testing.assert_array_equal(result.q[0], result.q[2])
+    np.testing.assert_array_equal(solver.mechanism.q, q)
+    np.testing.assert_array_equal(solver.solve_batch(targets, threads=2, chunk=1).q, result.q)
+
+
+def arm_with_a_sliding_plate():
+    builder = mk.Builder("arm")
+    for k in range(8):
+        builder.link(f"link{k}", collisions=[ShapeInstance(mk.Sphere(0.05))])
+    builder.link("plate", collisions=[ShapeInstance(mk.Sphere(0.08))])
+    for k in range(7):
+        at = (0, 0, 0.25) if k else (0, 0, 0)
+        builder.revolute(f"joint{k}", f"link{k}", f"link{k + 1}", axis="zy"[k % 2], at=at, limits=(-2.8, 2.8))
+    builder.fixed("tip", "link7", "tool", at=(0, 0, 0.2))
+    builder.prismatic("slide", "link7", "plate", axis="x", limits=(-0.6, 0.6))
+    return builder.build()
+
+
+def test_batches_around_obstacles_do_not_depend_on_the_mechanism_where_q0_is_given():
+    """Free configurations were computed with the joints outside the chain at the values of the mechanism."""
+    arm, rng = arm_with_a_sliding_plate(), np.random.default_rng(0)
+    points = [p for p in rng.uniform(-0.9, 0.9, (30, 3)) if np.linalg.norm(p) > 0.3]
+    obstacles = [mk.Obstacle(mk.Sphere(0.12), tuple(p)) for p in points]
+    q = arm.random(rng, 120)
+    targets, q0, results = arm.pose("tool", q), q[0].copy(), []
+    q0[-1] = 0.0
+    for slide in (0.0, 0.5):
+        present_q = arm.q
+        present_q[-1] = slide
+        arm.q = present_q
+        solver = mk.Solver(arm, mk.PoseGoal("tool", targets[0]), avoid=obstacles)
+        results.append(solver.solve_batch(targets, q0=q0, threads=1).q)
+    np.testing.assert_array_equal(*results)
+
+
+def test_batches_normalize_quaternions_that_the_chain_does_not_move():
+    """They came back as they were."""
+    robot = floating_torso()
+    target = robot.pose("hand", robot.q)[:3, 3]
+    solver = mk.Solver(robot, mk.PositionGoal("hand", target, relative_to="torso"))
+    k = int(robot.space.quaternions_q[0])
+    q0 = robot.q
+    q0[k : k + 4] = 2.0, 0.0, 0.0, 0.0
+    for start in (q0, np.tile(q0, (3, 1))):
+        before = start.copy()
+        result = solver.solve_batch(np.tile(target, (3, 1)), q0=start)
+        np.testing.assert_array_equal(result.q[:, k : k + 4], np.tile([1.0, 0.0, 0.0, 0.0], (3, 1)))
+        np.testing.assert_array_equal(start, before)
+
+
+def test_an_empty_mapping_is_a_bad_target_of_its_row_alone():
+    """The row was solved for the old target, and then the whole batch ended with an error."""
+    solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+    result = solver.solve_batch([[1.0, 1.0, 0.0], {}])
+    assert [result.status_of(row) for row in range(2)] == [mk.Status.CONVERGED, mk.Status.BAD_TARGET]
+
+
+# ---- nearest solutions and arguments of other kinds ------------------------------------------------
+
+
+def test_the_nearest_solution_is_kept_beside_a_soft_objective():
+    """The last descent followed the soft objective along the self-motion."""
+    arm, goal = mk.arm_2d([1.0, 1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.5, 0.0))
+    q0, rest = np.array([0.3, 0.4, 0.5]), mk.RestPose([2.0, -1.0, -1.0], required=False)
+    nearest = mk.Solver(arm, goal).solve(q0=q0, nearest=True)
+    with_rest = mk.Solver(arm, [goal, rest]).solve(q0=q0, nearest=True)
+    assert with_rest.success
+    np.testing.assert_allclose(with_rest.q, nearest.q, atol=1e-6)
+
+
+@pytest.mark.parametrize("q0", ["abc", {"a": 1}, [[1], [1, 2]]], ids=["text", "mapping", "ragged"])
+def test_a_step_checks_its_start_as_a_solve_does(q0):
+    solver = mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)))
+    with pytest.raises(ShapeError):
+        solver.step(q0=q0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"limits": {"joint1": ([1, 2], 3)}}, ShapeError),
+        ({"lock": np.array("a")}, InvalidArgument),
+        ({"active": 5}, InvalidArgument),
+        ({"avoid": "self", "allow": None}, InvalidArgument),
+        ({"avoid": "self", "forbid": 5}, InvalidArgument),
+        ({"clearance": np.zeros((2, 2))}, MechanikError),
+        ({"avoid": "self", "avoid_as": np.zeros((2, 2))}, ObjectiveError),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_wrong_arguments_of_solvers_are_named(options, error):
+    """They ended in a TypeError or ValueError of Python or NumPy."""
+    with pytest.raises(error):
+        mk.Solver(mk.arm_2d([1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.0, 0.0)), **options)

@@ -101,7 +101,7 @@ def make_collision_constraint(
         LimitsError: for a negative clearance with `avoid_as="cost"`.
         ObjectiveError: if `avoid_as` is neither "limit" nor "cost".
     """
-    if avoid_as not in ("limit", "cost"):
+    if not isinstance(avoid_as, str) or avoid_as not in ("limit", "cost"):
         raise ObjectiveError(f"avoid_as must be 'limit' or 'cost', not {avoid_as!r}")
     clearance_m = as_number(clearance, "clearance")
     if avoid_as == "cost" and clearance_m < 0.0:

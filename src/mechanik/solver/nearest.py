@@ -32,7 +32,8 @@ def solve_nearest(pipeline: Pipeline, request: SolveRequest) -> Solution:
             nearest_q = next((q for q in solutions.q if request.feasible(q.copy())), None)
         is_exhausted = context.constraints.is_exhausted
     if nearest_q is not None:
-        request = replace(request, q0=nearest_q).with_options(restarts=0)
+        # no iterations: soft objectives would move along the self-motion, away from the nearest solution
+        request = replace(request, q0=nearest_q).with_options(restarts=0, max_iterations=0)
     solution = pipeline.solve(request)
     if is_exhausted:
         outcome = "found none" if nearest_q is None else "may have missed a nearer one"

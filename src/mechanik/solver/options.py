@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -121,7 +122,7 @@ def check_avoid_arguments(
     mechanism: object, avoid: object, clearance: float, *rules: Iterable[tuple[str, str]]
 ) -> None:
     """Raise if collision arguments are given without `avoid`, or `avoid` without a mechanism."""
-    if avoid is None and (clearance != 0.0 or any(tuple(rule) for rule in rules)):
+    if avoid is None and (as_number(clearance, "clearance") != 0.0 or any(tuple(rule) for rule in rules)):
         raise InvalidArgument("clearance, allow and forbid need avoid, as in avoid=['self']")
     if avoid is not None and not isinstance(mechanism, Mechanism):
         raise StructureError("avoid needs a mechanism; Mechanism(roots) makes one from frames")
@@ -197,6 +198,39 @@ def dof_indices(mechanism: Mechanism, name: str | Joint) -> tuple[list[int], lis
     raise UnknownName("joint", name, [*mechanism.joints, *(n for n in space.v_names if n not in mechanism.joints)])
 
 
+def as_stored_names(names: DofNames | str | Joint | None) -> tuple[str | Joint, ...] | str | None:
+    """Return names in a form that can be read again: a tuple of names or joints, a single name, or None.
+
+    Raises:
+        InvalidArgument: if `names` is neither a name nor several names.
+    """
+    if names is None or isinstance(names, str):
+        return names
+    try:
+        return (names,) if isinstance(names, Joint) else tuple(names)
+    except TypeError:
+        raise InvalidArgument(f"joints must be a name or several names, not {names!r}") from None
+
+
+Values = TypeVar("Values")
+
+
+def with_copied_values(values: Values) -> Values:
+    """Return a copy of numbers, or of a mapping to numbers, that later changes by the caller do not affect."""
+    if isinstance(values, Mapping):
+        mapping = cast("Mapping[Any, Any]", values)
+        return cast("Values", {name: deepcopy(value) for name, value in mapping.items()})
+    return deepcopy(values)
+
+
+def as_pairs(pairs: Iterable[tuple[str, str]], label: str) -> tuple[tuple[str, str], ...]:
+    """Return pairs of names as a tuple; raises `InvalidArgument`, with `label` as the subject, if they are none."""
+    try:
+        return tuple(pairs)
+    except TypeError:
+        raise InvalidArgument(f"{label} must be pairs of names, as in [('hand', 'table')], not {pairs!r}") from None
+
+
 def as_dof_mask(
     mechanism: Mechanism, names: DofNames | str | Joint | None, default: bool
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -204,9 +238,8 @@ def as_dof_mask(
     mask = np.full(mechanism.nv, default and names is None, dtype=np.bool_)
     if names is None:
         return mask
-    if not isinstance(names, Iterable):
-        raise InvalidArgument(f"joints must be a name or several names, not {names!r}")
-    for name in [names] if isinstance(names, str | Joint) else names:
+    stored_names = as_stored_names(names)
+    for name in [stored_names] if isinstance(stored_names, str) else stored_names or ():
         mask[dof_indices(mechanism, name)[1]] = True
     return mask
 
@@ -241,7 +274,7 @@ def _limits_by_dof(
         raise ShapeError(f"limits must be a mapping from names, as in {{'elbow': (0, 2)}}, not {limits!r}")
     limits_by_dof: dict[tuple[Joint, DoF], tuple[float, float]] = {}
     for name, pair in limits.items():
-        if np.shape(pair) != (2,):
+        if not _is_pair(pair):
             raise ShapeError(f"limits of {name!r} must be (lower, upper), not {pair!r}")
         bounds: list[object] = list(pair)  # type: ignore[arg-type]
         low, high = (as_number(bound, f"limit of {name!r}", allow_infinite=True) for bound in bounds)
@@ -253,6 +286,13 @@ def _limits_by_dof(
         if q:
             limits_by_dof.update(dict.fromkeys(_named_dofs(mechanism, name), (low, high)))
     return limits_by_dof
+
+
+def _is_pair(pair: object) -> bool:
+    try:
+        return np.shape(pair) == (2,)  # type: ignore[arg-type]
+    except ValueError:  # a list of lists of several lengths
+        return False
 
 
 def leader_of(joint: Joint, dof: DoF) -> tuple[Joint, DoF]:

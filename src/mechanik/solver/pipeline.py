@@ -325,12 +325,13 @@ class Pipeline:
             partial = answer
         return self.solve(SolveRequest(targets=targets, q0=q0, options=options), partial)
 
-    def solve(self, request: SolveRequest, partial: Partial | None = None) -> Solution:
+    def solve(self, request: SolveRequest, partial: Partial | None = None, *, writes_joints: bool = True) -> Solution:
         """Solve a request.
 
         Args:
             request: the request.
             partial: answer of the prepared call of the chain for the same request.
+            writes_joints: whether a solver of frames writes the result to the graph.
 
         Raises:
             InvalidOperation: the mechanism was edited during the solve.
@@ -339,7 +340,7 @@ class Pipeline:
         backends, resolved = self.resolve(request, start_time)
         with reject_edits(backends.compiled.mechanism, backends.compiled.revision):
             solution = backends.solve(resolved, partial)
-        if self.definition.moves_joints:
+        if self.definition.moves_joints and writes_joints:
             self.definition.mechanism.q = solution.q
             edit_count = Frame.edit_count  # read first: an edit during the comparison is noticed in the next call
             if not backends.compiled.is_stale:

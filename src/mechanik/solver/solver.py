@@ -35,7 +35,15 @@ from mechanik.solver.methods.method import Method
 from mechanik.solver.methods.method_registry import make_method, option_names
 from mechanik.solver.monitor import Callback
 from mechanik.solver.nearest import solve_nearest
-from mechanik.solver.options import DofNames, Options, check_avoid_arguments, check_option_names
+from mechanik.solver.options import (
+    DofNames,
+    Options,
+    as_pairs,
+    as_stored_names,
+    check_avoid_arguments,
+    check_option_names,
+    with_copied_values,
+)
 from mechanik.solver.pipeline import BackendReport, CallReport, Pipeline
 from mechanik.solver.request import SolveRequest
 from mechanik.solver.search.all_solutions import MAX_STARTS, SELF_MOTION_SAMPLES, all_solutions
@@ -145,7 +153,9 @@ class Solver:
         avoid_as: AvoidAs = "limit",
         **options: Any,
     ) -> None:
-        allow, forbid = tuple(allow), tuple(forbid)
+        allow, forbid = as_pairs(allow, "allow"), as_pairs(forbid, "forbid")
+        active, lock = as_stored_names(active), as_stored_names(lock)
+        limits, rest = with_copied_values(limits), with_copied_values(rest)
         check_avoid_arguments(mechanism, avoid, clearance, allow, forbid)
         is_auto = isinstance(solver, str) and solver == "auto"
         method, common_options = make_method("lm" if is_auto else solver, options)
@@ -412,7 +422,7 @@ class Solver:
         request = SolveRequest(targets=targets, q0=q0, rng=rng, options=options, is_step=True)
         request.check(self.method)
         solve = self._pipeline.solve if self._avoidance is None else self._avoidance.step
-        start = self.mechanism.q if q0 is None else np.asarray(q0, float)
+        start = np.array(self.mechanism.q if q0 is None else self.mechanism._single_q(q0))
         request = replace(request, q0=start).with_options(restarts=0)
         solution = solve(request.with_options(max_iterations=STEP_ITERATIONS[0]))
         for iterations in STEP_ITERATIONS[1:]:

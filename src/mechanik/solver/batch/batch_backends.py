@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -140,6 +140,12 @@ class SequentialBackend:
         """Solve rows as `BatchBackend.solve_rows`, or continue from a partial answer for each row."""
         is_tried = np.ones(targets.count, dtype=np.bool_)
         for i in range(targets.count):
+            # `with_targets` would read a mapping that is no target as targets by name
+            if any(isinstance(targets.target(k, i), Mapping) for k in range(len(self._objectives))) and (
+                self._is_bad_target(targets, i)
+            ):
+                results.code[i], is_tried[i] = BATCH_BAD_TARGET, False
+                continue
             start = None if q0 is None else q0[i]
             target = targets.row(i)
             rng = None if seed is None else np.random.default_rng(row_seed(seed, target, start))

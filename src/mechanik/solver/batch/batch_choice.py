@@ -37,9 +37,9 @@ def choose_batch_backend(
     mechanism, objectives = compiled.mechanism, compiled.objectives
 
     def solve_row(targets: Any, q0: Array | None, rng: np.random.Generator | None, partial: Partial | None) -> Solution:
-        if rng is None and partial is None:
+        if rng is None and partial is None and not pipeline.definition.moves_joints:
             return pipeline.solve_call(targets, q0, {})
-        return pipeline.solve(SolveRequest(targets=targets, q0=q0, rng=rng), partial)
+        return pipeline.solve(SolveRequest(targets=targets, q0=q0, rng=rng), partial, writes_joints=False)
 
     def solve_free_row(
         targets: Any, q0: Array | None, rng: np.random.Generator | None, partial: Partial | None
@@ -63,6 +63,11 @@ def choose_batch_backend(
         if q0 is not None and np.ndim(q0) == 2:
             return sequential
         default_q = default_q if q0 is None else mechanism._single_q(q0)
+    elif avoidance is not None and q0 is not None and chain.mid_configuration is None:
+        # where the joints outside the chain are decides which configurations are free
+        if np.ndim(q0) == 2:
+            return sequential
+        default_q = mechanism._single_q(q0)
     search, default_q = chain.search_at(default_q), np.array(default_q)
     lanes = LaneBackend(search, SequentialBackend(mechanism, objectives, solve_row), goal, default_q)
     if avoidance is None:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mechanik.errors import InvalidArgument, MechanikError, ShapeError, UnknownName
 from mechanik.kernels.state_layout import BATCH_PENDING
-from mechanik.model.configuration_space import ConfigurationSpace
+from mechanik.model.configuration_space import ConfigurationSpace, normalize_quaternions
 from mechanik.objectives import JointValues, Objective, RestPose
 from mechanik.objectives.target_spec import NUMBER, POINT, POSE, POSITION_WXYZ, ROTATION, WXYZ, Shape
 from mechanik.spatial import from_position_wxyz
@@ -493,11 +493,19 @@ class BatchStarts:
         if self.q0 is None:
             return None, is_valid
         if self.q0.ndim == 1:
-            return np.tile(np.asarray(self.q0, dtype=np.float64), (len(rows), 1)), is_valid
+            start = np.array(self.q0, dtype=np.float64)
+            normalize_quaternions(start, self.space.quaternions_q)
+            return np.tile(start, (len(rows), 1)), is_valid
         q0 = read_rows(self.q0, rows)
         is_valid = np.asarray(np.isfinite(q0).all(axis=1))
         for k in self.space.quaternions_q:
             is_valid &= np.abs(q0[:, k : k + 4]).max(axis=1) > MIN_QUATERNION_MAX_NORM
+        if len(self.space.quaternions_q):
+            normalized_rows = q0[is_valid]
+            for row in normalized_rows:
+                normalize_quaternions(row, self.space.quaternions_q)
+            q0 = q0.copy()
+            q0[is_valid] = normalized_rows
         return q0, is_valid
 
     def release(self) -> None:
