@@ -281,7 +281,7 @@ def test_an_empty_mapping_is_a_bad_target_of_its_row_alone():
 # ---- nearest solutions and arguments of other kinds ------------------------------------------------
 
 
-def test_the_nearest_solution_is_kept_beside_a_soft_objective():
+def test_soft_objectives_do_not_move_the_nearest_solution():
     """The last descent followed the soft objective along the self-motion."""
     arm, goal = mk.arm_2d([1.0, 1.0, 1.0]), mk.PositionGoal("tool", (1.0, 1.5, 0.0))
     q0, rest = np.array([0.3, 0.4, 0.5]), mk.RestPose([2.0, -1.0, -1.0], required=False)
