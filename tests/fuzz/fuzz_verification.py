@@ -62,7 +62,7 @@ class Verifier:
                 p = _in_frame(objective.frame, _apply(self._relative(objective, poses, len(q))[0], objective.point))
                 return np.linalg.norm(_outside(p, objective.lower, objective.upper), axis=-1), zero
             case mk.InBand():
-                X = self._band_frame(objective, poses, len(q))
+                X = np.linalg.inv(objective.frame) @ self._relative(objective, poses, len(q))[0] @ objective.tool
                 k = "xyz".index(objective.coordinate[-1])
                 if objective.coordinate.startswith("r"):
                     return zero, _outside(_rotation_vector(X[:, :3, :3])[:, k], objective.lower, objective.upper)
@@ -110,25 +110,14 @@ class Verifier:
         return worst
 
     def rounding(self, objective: mk.Objective, poses: Mapping[str, np.ndarray]) -> Errors:
-        """Return bounds of the rounding errors of `errors`.
-
-        They are large for the direction to a target at the eye itself, and for components of the rotation vector of a
-        rotation by half a turn, where both signs are right.
-        """
+        """Return bounds of the rounding errors of `errors`; large for the direction to a target at the eye itself."""
         count = len(next(iter(poses.values())))
         position, rotation = np.full(count, ROUNDING * self.size), np.full(count, ROUNDING)
         if isinstance(objective, mk.LookAt):
             X = self._relative(objective, poses, count)[0]
             distance = np.linalg.norm(objective.target - _apply(X, objective.eye), axis=-1)
             rotation += 0.01 * ROUNDING * self.size / np.maximum(distance, 1e-300)
-        if isinstance(objective, mk.InBand) and objective.coordinate.startswith("r"):
-            X = self._band_frame(objective, poses, count)
-            is_half_turn = _rotation_angle(X[:, :3, :3]) > math.pi - ROUNDING
-            rotation += np.where(is_half_turn, 2 * math.pi, 0.0)
         return position, rotation
-
-    def _band_frame(self, objective: mk.InBand, poses: Mapping[str, np.ndarray], count: int) -> np.ndarray:
-        return np.linalg.inv(objective.frame) @ self._relative(objective, poses, count)[0] @ objective.tool
 
     def _frame(self, link: str | None, poses: Mapping[str, np.ndarray], count: int) -> np.ndarray:
         return np.broadcast_to(np.eye(4), (count, 4, 4)) if link is None else poses[link]
