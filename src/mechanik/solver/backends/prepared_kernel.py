@@ -195,9 +195,9 @@ def _prepared_number_call(
             target = targets.get(name)  # type: ignore[union-attr]
         if not isinstance(target, float) or not lower <= target <= upper or type(q0) is not array:
             return general_call(targets, q0)
-        # the target is the angle that is meant only if it is, of its equivalents, nearest to the start
         if q0.dtype is not float64 or q0.shape != q_shape:
             return general_call(targets, q0)
+        # an angle farther than half a period from the start stands for an equivalent angle nearer to it
         if not -half_period <= target - q0.item(reference) <= half_period:
             return general_call(targets, q0)
         try:
